@@ -27,6 +27,7 @@ QUESTIONS = {
     "cores": "on one core",
     "file_order": "with folders listed in reverse order",
     "memory": "with fresh memory filled with other bytes",
+    "cold": "with caches emptied, and as that run left them",
     "races": "with threads, workers and ranks slowed down",
     "time": "on another date, and with a faster clock",
     "resume": "stopped by SIGTERM and resumed; needs --resume",
@@ -37,7 +38,7 @@ QUESTIONS = {
     "seed": "with another seed, which must differ; needs --seed-option",
 }
 """The change that each question makes."""
-BY_NAME = ("memory", "races", "time", "resume_twice")
+BY_NAME = ("memory", "cold", "races", "time", "resume_twice")
 """Questions that need several more runs, asked only if --ask names them."""
 ALL = "all"
 ALWAYS = ("restart",)  # questions that need an answer if --ask names none

@@ -20,12 +20,13 @@ from repro.record.warnings import RecordWarning, warnings
 from repro.text import RUN, listed, slug
 from repro.verify import baselines, dependence
 from repro.verify.answers import Answer
+from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
-from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
-from repro.verify.judgment import Clocked, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
+from repro.verify.hypotheses import Hypothesis, again
+from repro.verify.judgment import Clocked, Cold, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
 from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, Question
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
@@ -49,6 +50,7 @@ JUDGMENTS: dict[str, type[StepJudgment]] = {
     "slowed": Slowed,
     "listed": Listed,
     "clocked": Clocked,
+    "cold": Cold,
     "resumed": Resumed,
 }  # by what a question compares
 
@@ -86,8 +88,8 @@ class OwnCommand:
     """The reason that two baseline runs differ."""
     cause: Hypothesis | None = None
     """The only cause of that, where runs have shown it."""
-    further: list[Change] = field(default_factory=list)
-    """Changes of runs that test a cause."""
+    further: dict[Change, Trial | None] = field(default_factory=dict)
+    """Changes of runs that test a cause, and the run at whose first difference each may end."""
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.command, self.folder)
@@ -117,7 +119,7 @@ class OwnCommand:
             changes += question.possible_changes
         elif self.divergence is None and not self._missing(question):
             changes += [self._compared_with(question), *question.possible_changes]
-        changes += self.further
+        changes += [*self.further]
         whole = {change for change in changes if change in self.further or question.compared != "steps"}
         return {run_name(change): partial(self._carry_out, change, change in whole) for change in changes}
 
@@ -133,7 +135,8 @@ class OwnCommand:
     def _carry_out(self, change: Change, whole: bool) -> Trial:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
-        baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
+        against = self.baseline if early else self.further.get(change)
+        baseline = against.record if against and self.may_end_early else None
         if change.stops and self.baseline:
             trial = self.trials.resumed(change, self.stops_of(change), record_of(self.baseline))
         else:
@@ -301,10 +304,9 @@ class OwnCommand:
                     return "; ".join([shown.text, *self.shared])
         return "; ".join([str(reasons.reason(divergence)), *self.shared])
 
-    def _further(self, run: RunNamed, change: Change) -> Trial:
-        """A run that tests a cause."""
-        if change not in self.further:
-            self.further.append(change)
+    def _further(self, run: RunNamed, change: Change, against: Trial | None = None) -> Trial:
+        """A run that tests a cause; it may end where it first differs from `against`."""
+        self.further.setdefault(change, against)
         return run(run_name(change))
 
     def skipped(self, question: Question, reason: str) -> Answer:

@@ -4,6 +4,7 @@ import os
 import platform
 
 from repro.machine import gpu
+from repro.verify.caches import EMPTIED, LEFT
 from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
 
 OTHER_SEED = "1234567"
@@ -139,6 +140,14 @@ COMMAND_QUESTIONS = (
         slow=True,
         obstacle=no_fill,
         compared="filled",
+    ),
+    Question(
+        "cold",
+        "Caches emptied, and as that run left them",
+        (EMPTIED, LEFT),
+        slow=True,
+        compared="cold",
+        meaning="only caches were emptied, so what is in one decides",
     ),
     Question(
         "races",

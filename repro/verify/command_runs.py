@@ -28,7 +28,7 @@ from repro.record.process import describe_exit
 from repro.record.record import Record
 from repro.record.recording import Recording
 from repro.text import slug
-from repro.verify import checkpoints, surroundings, windows
+from repro.verify import caches, checkpoints, surroundings, windows
 from repro.verify.checkpoints import Checkpoints
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.resumption import lacks_checkpoint
@@ -48,6 +48,8 @@ class Trials:
     """True if a whole run reported the files that it wrote, or left some in its own folder."""
     ignored: set[str] = field(default_factory=set)
     """Names of files that the command could not resume from."""
+    outside: set[str] = field(default_factory=set)
+    """Files that its processes left outside of the folders of runs."""
 
     @property
     def run_folder(self) -> Path:
@@ -86,7 +88,10 @@ class Trials:
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._carry_out(trial, stops, baseline)
+            with caches.aside(self.outside, trial.folder, change):
+                self._carry_out(trial, stops, baseline)
+            if change.caches == "emptied":
+                trial.left = caches.found(self.outside, trial.folder)
         finally:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
@@ -106,7 +111,9 @@ class Trials:
             self._once(trial, len(change.stops), every, stopped, baseline)
         trial.seconds = time.perf_counter() - started
         changed = outputs.written(before, self._files())
-        trial.changed_files, trial.wrote = bool(changed), outputs.own(changed, self._known(trial.folder))
+        known = self._known(trial.folder)
+        trial.changed_files, trial.wrote = bool(changed), outputs.own(changed, known)
+        self.outside |= caches.outside(known, self.folder.resolve())
         self.knows_files |= bool(trial.wrote) or any(self.run_folder.glob("*"))
 
     def _words(self, trial: Trial, number: int) -> tuple[Sequence[str], str]:
@@ -200,6 +207,12 @@ class Trials:
 
         return Checkpoints(files, outputs.folder(self.run_folder), self.ignored)
 
+    def _variables(self, trial: Trial) -> dict[str, str]:
+        variables = surroundings.variables(trial.environment)
+        if trial.change.caches != "kept":
+            variables |= caches.variables(caches.folder(trial.folder, trial.change), variables)
+        return variables
+
     def _recording(self, trial: Trial, number: int, every: int, hold: int | None = None) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)
         in_place = [outputs.in_run(word, folder) for word in words]
@@ -216,7 +229,7 @@ class Trials:
             every,
             self.command.keep,
             run=folder,
-            variables=unobserved(os.environ) if container else surroundings.variables(trial.environment),
+            variables=unobserved(os.environ) if container else self._variables(trial),
             changes=surroundings.inside(trial.change) if container else command_line.Addition(),
             observed=trial.change.observed,
             portable=self.command.portable,

@@ -4,23 +4,29 @@ Where two baseline runs differ, each hypothesis holds something at one value, an
 runs with one value are the same, and runs with two values differ. One run that says otherwise refutes it.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
+from typing import Protocol
 
 from repro.compare.difference import Difference, first_difference
 from repro.compare.reasons.case import RUNS
-from repro.record.lines import CHANNELS, STARTS
+from repro.record.lines import CHANNELS
 from repro.record.record import OUTPUTS
-from repro.verify.command_questions import UNCACHED
+from repro.text import listed
 from repro.verify.questions import Change
 from repro.verify.trial import Trial
 
 MOST = 5  # runs with one value
 LIKELY = 0.01  # the chance that runs come out so though nothing decides but chance: below it, a hypothesis holds
 
-RunWith = Callable[[Change], Trial]
+
+class RunWith(Protocol):
+    """Makes a run with a change."""
+
+    def __call__(self, change: Change, against: Trial | None = None) -> Trial:
+        """The run; it may end where it first differs from `against`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ class Hypothesis:
         """Tests the hypothesis; None if the runs do not confirm it. `plain` are those without any change."""
         tested = _Tested(divergence, list(plain))
         for value in self.values:
-            if not (tested.add(run(value)) and tested.add(run(again(value, 2)))):
+            first = run(value)
+            if not (tested.add(first) and tested.add(run(again(value, 2), first))):
                 return None
             if tested.outcomes > 1:
                 break
@@ -60,7 +67,8 @@ class Hypothesis:
         while tested.chance > LIKELY:
             value = min(tested.groups, key=lambda one: len(tested.groups[one]))
             count = len(tested.groups[value]) + 1
-            if count > MOST or not tested.add(run(again(value, count)), value):
+            first = tested.groups[value][0]
+            if count > MOST or not tested.add(run(again(value, count), first), value):
                 return None
         until = f" until step {tested.later.step}" if tested.later else ""
         each = [f"{len(runs)} runs with {value.label} are the same{until}" for value, runs in tested.groups.items()]
@@ -86,6 +94,35 @@ class Clock(Hypothesis):
         )
         plainly = " and ".join(map(str, lengths[0]))
         return Shown(f"{self.cause}: {plainly} steps, {each}; {self.remedy}", True)
+
+
+@dataclass(frozen=True)
+class Race(Hypothesis):
+    """A test by delays, where there is something to slow: what comes first is then the same in each run."""
+
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
+        """As Hypothesis; None where nothing was slowed."""
+        return super().test(divergence, plain, run) if run(self.values[0]).slowed else None
+
+
+@dataclass(frozen=True)
+class FirstRun(Hypothesis):
+    """A test of what the first run left, and all others found: they are the same, and so are those that find nothing."""
+
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
+        """None unless two more runs are as the second, and two with emptied caches as the first, and leave a file."""
+        first, second = plain
+        (emptied,) = self.values
+        left: list[str] = []
+        for count, cold in enumerate((emptied, again(emptied, 2)), 2):
+            if _differ(second, run(again(second.change, count), second)):
+                return None
+            found = run(cold, first)
+            left = found.left
+            if not left or _differ(first, found):
+                return None
+        runs = "runs 2, 3 and 4 are the same, and so are run 1 and two with emptied caches"
+        return Shown(f"{self.cause}: {listed(left)}; {runs}; {self.remedy}", True)
 
 
 @dataclass
@@ -163,6 +200,11 @@ def again(change: Change, count: int) -> Change:
     return replace(change, label=f"{change.label}, run {count}")
 
 
+def _differ(a: Trial, b: Trial) -> bool:
+    """True if two runs differ, or one of them failed."""
+    return a.record is None or b.record is None or first_difference(a.record, b.record, False) is not None
+
+
 def _place(difference: Difference) -> tuple[int, int]:
     """A sort key: the step, then the channel in the order of cause."""
     return difference.step or 0, CHANNELS.index(difference.channel)
@@ -170,90 +212,3 @@ def _place(difference: Difference) -> tuple[int, int]:
 
 def _steps(trial: Trial) -> int:
     return trial.record.steps if trial.record else 0
-
-
-def _values(name: str, values: Sequence[str], label: str, more: tuple[tuple[str, str], ...] = ()) -> tuple[Change, ...]:
-    return tuple(Change(label.format(value), ((name, value), *more)) for value in values)
-
-
-def _is_length(divergence: Difference) -> bool:
-    return bool(divergence.lengths) and min(divergence.lengths or (0,)) > 0
-
-
-def _draws(divergence: Difference) -> bool:
-    """True if drawn numbers may decide: they differ first, or may be drawn in what is not seen of a step."""
-    pair, step = divergence.pair, divergence.step or 0
-    unseen = pair is not None and any(pair.hashes(step, channel) is None for channel in ("batch", "gradients"))
-    return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS) or unseen)
-
-
-def _is_late(divergence: Difference) -> bool:
-    """True if the initial weights differ, and no generator does when the first step begins."""
-    pair = divergence.pair
-    seen = pair is not None and pair.hashes(0, "generator") is not None and not pair.differing(0, "generator")
-    return divergence.channel == STARTS and seen
-
-
-def _results(divergence: Difference) -> bool:
-    return divergence.channel != "generator" and not _is_length(divergence)
-
-
-SEEDS = _values("REPRO_CHANGES", ("seed=0", "seed=77", "seed=5"), "{} at the start")
-
-HYPOTHESES: tuple[Hypothesis, ...] = (
-    Hypothesis(
-        "late seed",
-        "the initial weights are drawn before a seed is set",
-        "set the seeds before the model is made",
-        SEEDS,
-        _is_late,
-        restorable=True,
-    ),
-    Hypothesis(
-        "no seed",
-        "no seed is set, or not before something is drawn",
-        "set the seeds of Python, NumPy and the framework first of all",
-        SEEDS,
-        lambda divergence: _draws(divergence) and not _is_late(divergence),
-        restorable=True,
-    ),
-    Hypothesis(
-        "seed from the time",
-        "a seed is taken from the time or from the system's entropy",
-        "let an option of the command set it, and print it",
-        _values(
-            "REPRO_CHANGES",
-            ("seed=0,origin=0", "seed=77,origin=77", "seed=5,origin=5"),
-            "{} (time and entropy held)",
-        ),
-        _draws,
-        restorable=True,
-    ),
-    Hypothesis(
-        "order of a set",
-        "the order of a set, or hash(), decides",
-        "sort the set, or set PYTHONHASHSEED",
-        _values("PYTHONHASHSEED", ("0", "77", "5", "123"), "PYTHONHASHSEED={}"),
-        lambda divergence: _results(divergence) and "PYTHONHASHSEED" not in os.environ,
-    ),
-    Hypothesis(
-        "uninitialized memory",
-        "memory is read that nothing has set, such as that of torch.empty or numpy.empty",
-        "set it before it is read",
-        _values(
-            "MALLOC_PERTURB_",
-            ("195", "67", "90"),
-            "MALLOC_PERTURB_={}",
-            (UNCACHED,),
-        ),
-        _results,
-    ),
-    Clock(
-        "limit of time",
-        "the number of steps depends on the time that they take",
-        "train for a number of steps",
-        _values("REPRO_CHANGES", ("clock=4", "clock=16"), "{}"),
-        _is_length,
-    ),
-)
-"""In the order in which they are tested; the first that holds is the cause."""

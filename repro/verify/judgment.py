@@ -207,6 +207,20 @@ class Clocked(StepJudgment):
         return super().sameness(trials) + python
 
 
+class Cold(StepJudgment):
+    """Every hashed step and the outputs, of a run with emptied caches, and of one with what that one left in them."""
+
+    def cause(self, trial: Trial, difference: Difference) -> str:
+        left = next((one.left for one in self.trials if one.left), [])
+        return super().cause(trial, difference) + (f"; it left {listed(left)}" if left else "")
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        left = sorted({name for trial in trials for name in trial.left})
+        return super().sameness(trials) + (
+            f"; left in caches: {listed(left)}" if left else "; nothing was left in caches"
+        )
+
+
 def record_of(trial: Trial) -> Record:
     """The record of a run that has one."""
     assert trial.record is not None, trial.change

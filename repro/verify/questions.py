@@ -73,6 +73,9 @@ class Change:
     """An option of the command, with {} where its value goes, and the value."""
     overrides: tuple[str, ...] = ()
     """KEY=VALUE of the trainers' configuration, over those that all runs of this verify have."""
+    caches: Literal["kept", "emptied", "left"] = "kept"
+    """kept | emptied (the usual caches, and what earlier runs left outside of their folders) | left (as a run with emptied
+    ones left them)."""
     clock: str | None = None
     """The clock that all processes get, as the program faketime reads it; without that program, `environment` has it."""
     runtime: Literal["host", "image", "docker", "apptainer", "qemu", "other"] = "host"
@@ -116,13 +119,23 @@ class Question:
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
     compared: Literal[
-        "steps", "outputs", "resumed", "varied", "filled", "slowed", "listed", "clocked", "fingerprint", "evaluation"
+        "steps",
+        "outputs",
+        "resumed",
+        "varied",
+        "filled",
+        "slowed",
+        "listed",
+        "clocked",
+        "cold",
+        "fingerprint",
+        "evaluation",
     ] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
     hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
     whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
     listed (steps, where a folder was listed) | clocked
-    (steps, of runs with another clock) | fingerprint, evaluation (what a reference trainer says of itself)."""
+    (steps, of runs with another clock) | cold (steps, with emptied caches, and with what such a run left) | fingerprint, evaluation (what a reference trainer says of itself)."""
     meaning: str = ""
     """The meaning of a difference, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""

@@ -88,6 +88,8 @@ class Trial:
     """Folders whose names were given in reverse order."""
     slowed: list[str] = field(default_factory=list)
     """Kinds of what was slowed: threads, processes, ranks."""
+    left: list[str] = field(default_factory=list)
+    """Files that it left in caches, where it found them empty."""
     faked: bool = False
     """True if the program faketime gave it another clock."""
     stopped_with: set[str] = field(default_factory=set)

@@ -11,13 +11,14 @@ import pytest
 from repro.compare.difference import Among, first_difference
 from repro.inject import changes
 from repro.record import record
+from repro.verify.causes import HYPOTHESES
 from repro.verify.command import OwnCommand
-from repro.verify.hypotheses import HYPOTHESES, Hypothesis, chance
+from repro.verify.hypotheses import Hypothesis, chance
 from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.trial import Command, Trial
 from support.commands import straight, write
 
-LATE, SEED, ORIGIN, SET, MEMORY, LIMIT = HYPOTHESES
+FIRST, LATE, SEED, SET, ORIGIN, MEMORY, RACE, LIMIT = HYPOTHESES
 
 
 class Runs:
@@ -26,14 +27,17 @@ class Runs:
     def __init__(self, folder: Path, outcome: Callable[[Change], object], steps: Callable[[Change], int] | None = None):
         self.folder, self.outcome, self.steps = folder, outcome, steps
         self.made: list[str] = []
+        self.leaves, self.slows = ["cache"], ["threads"]
         self.plain = [self(BASELINE), self(REPEAT)]
 
-    def __call__(self, change: Change) -> Trial:
+    def __call__(self, change: Change, against: Trial | None = None) -> Trial:
         outcome = self.outcome(change)
         hashes = straight(self.steps(change)) if self.steps else straight(2, batch={1: outcome}, weights={1: outcome})
         self.made.append(change.label)
         path = write(self.folder / str(len(self.made)), hashes)
-        return Trial(change, Command(["x"]), path, record=record.read(path))
+        left = self.leaves if change.caches == "emptied" else []
+        slowed = self.slows if change.environment[:1] and change.environment[0][0] == "REPRO_DELAYS" else []
+        return Trial(change, Command(["x"]), path, record=record.read(path), left=left, slowed=slowed)
 
     def test(self, hypothesis: Hypothesis) -> str | None:
         a, b = (trial.record for trial in self.plain)
@@ -110,6 +114,38 @@ def test_a_number_of_steps_that_chance_decides_is_no_limit_of_time(tmp_path: Pat
     assert Runs(tmp_path, held, lambda change: next(lengths)).test(LIMIT) is None
 
 
+def test_only_the_first_run_differs_where_runs_with_emptied_caches_are_as_it_was(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, lambda change: change == BASELINE or change.caches == "emptied")
+    assert runs.test(FIRST) == (
+        "only the first run differs, so what it left decides: `cache`; runs 2, 3 and 4 are the same, and so are run 1 and "
+        "two with emptied caches; empty it before each run, or keep it for all"
+    )
+    assert len(runs.made) == 6
+
+
+@pytest.mark.parametrize(
+    "outcomes", ["aba", "abbb", "abbaa", "abbabb"], ids=["third run", "emptied caches", "fourth run", "once more"]
+)
+def test_one_of_two_outcomes_by_chance_is_no_first_run(outcomes: str, tmp_path: Path) -> None:
+    """The runs as they come: first, second, third, emptied, fourth, emptied."""
+    each = iter(f"{outcomes}-----")
+    runs = Runs(tmp_path, lambda change: next(each))
+    assert runs.test(FIRST) is None
+
+
+def test_a_run_that_leaves_nothing_explains_nothing(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, lambda change: change == BASELINE or change.caches == "emptied")
+    runs.leaves = []
+    assert runs.test(FIRST) is None
+
+
+def test_a_race_is_one_where_delays_decide(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held)
+    assert str(runs.test(RACE)).startswith("threads, workers or ranks race: which of them comes first decides: ")
+    runs.slows = []
+    assert runs.test(RACE) is None
+
+
 @pytest.mark.parametrize(("overtaken", "tested"), [(None, True), ((1, "the first run", 4, 2), False)])
 def test_where_processes_race_nothing_is_tested(
     overtaken: tuple[int, str, int, int] | None, tested: bool, tmp_path: Path
@@ -120,7 +156,7 @@ def test_where_processes_race_nothing_is_tested(
     assert difference
     difference.among = Among(1, 2, overtaken)
     own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
-    own._why(difference, runs.plain[0], runs.plain[1], lambda name: runs(own.further[-1]))
+    own._why(difference, runs.plain[0], runs.plain[1], lambda name: runs([*own.further][-1]))
     assert bool(own.further) == tested
 
 
@@ -195,7 +231,7 @@ def test_a_cause_of_the_first_difference_beside_another_of_a_later_one(tmp_path:
     """A set orders the batches of step 1, and a race decides the gradients of step 2."""
     made: list[object] = []
 
-    def run(change: Change) -> Trial:
+    def run(change: Change, against: Trial | None = None) -> Trial:
         made.append(None)
         order = held(change)
         hashes = straight(3, batch={1: order}, weights={1: order}, gradients={2: len(made)})
