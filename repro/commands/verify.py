@@ -76,6 +76,8 @@ def parser() -> Parser:
     varied = "try values of an option that should change nothing (repeatable)"
     made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
     made.add_argument("--image", metavar="IMAGE", help="Docker image or FILE.sif, for the question container")
+    most = "number of runs at most (default: those of the questions, and 20 more to find why some differ)"
+    made.add_argument("--runs", type=int, metavar="N", help=most)
     cure = "where runs differ, try remedies and name the smallest set that gives the same bits"
     made.add_argument("--cure", action="store_true", help=cure)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the runs (default: repro-records/verify-TIME)")
@@ -101,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     from repro.record.process import stop_as_interrupted
     from repro.report import answers
     from repro.verify import results, vary
-    from repro.verify.command import OwnCommand, without_local_folders
+    from repro.verify.command import MORE, OwnCommand, without_local_folders
     from repro.verify.trial import Command
     from repro.verify.verification import Verification
 
@@ -118,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     log.info("runs of: %s", asked.typed)
     typed = (options.ask or ALL).split(",")
     named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
-    verification = Verification([(own, question) for question in own.questions], named)
+    verification = Verification([(own, question) for question in own.questions], named, options.runs, MORE)
     verification()
     try:
         content = verification.results(own.settings())
@@ -188,6 +190,8 @@ def _check(options: argparse.Namespace) -> None:
         if "{}" not in options.seed_option:
             raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
         command_options.split("--seed-option", options.seed_option)
+    if options.runs is not None and options.runs < 2:
+        raise UsageError(f"verify: --runs {options.runs}: must be 2 or more, as a run is compared with another")
     if options.stops is not None and (options.stops < 1 or options.resume is None):
         why = "must be 1 or more" if options.stops < 1 else "goes with --resume"
         raise UsageError(f"verify: --stops {options.stops}: {why}")

@@ -107,6 +107,14 @@ class _Once:
             self.torch.rand(1, device="cpu" if self.generator == "torch" else self.generator)
 
 
+def move_objects(value: str) -> None:
+    """Allocates some objects of each size first of all, and keeps them: all others lie elsewhere than they would."""
+    moved.extend(bytes(size) for size in range(1, 512, 8) for _ in range(int(value)))
+
+
+moved: list[bytes] = []
+
+
 def start() -> None:
     """Makes the changes that are asked for."""
     changes = {
@@ -114,6 +122,7 @@ def start() -> None:
         "origin": origins.hold,
         "clock": clock,
         "date": dates.move,
+        "objects": move_objects,
         "draw": draw,
         "draw_first": draw_first,
     }

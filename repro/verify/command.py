@@ -21,11 +21,11 @@ from repro.text import RUN, listed, slug
 from repro.verify import baselines, dependence
 from repro.verify.answers import Answer
 from repro.verify.causes import HYPOTHESES
-from repro.verify.command_questions import COMMAND_QUESTIONS
+from repro.verify.command_questions import COMMAND_QUESTIONS, HASH_SEED, MOVED, OBJECTS_DECIDE
 from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
-from repro.verify.hypotheses import Hypothesis, again
+from repro.verify.hypotheses import Hypothesis, RunWith, again
 from repro.verify.judgment import Clocked, Cold, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
 from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, Question
 from repro.verify.results import COMMAND, Results, Settings
@@ -55,6 +55,9 @@ JUDGMENTS: dict[str, type[StepJudgment]] = {
 }  # by what a question compares
 
 NO_STEP = "no step was seen, so the command cannot be stopped at one"
+
+MORE = 20
+"""Runs that test why others differ, at most."""
 
 RunNamed = Callable[[str], Trial]
 
@@ -264,8 +267,15 @@ class OwnCommand:
         result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
         cut = trial.divergence is not None and result and (result.lengths or result.channel == OUTPUTS)
         if not result or cut:  # a run that was ended at its first difference is equal as far as it came
-            return None
+            return self._of_objects(judgment, trial, further)
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
+
+    def _of_objects(self, judgment: StepJudgment, trial: Trial, further: RunWith) -> str | None:
+        """The meaning of a difference that comes from where objects lie, which was changed together with the hash seed."""
+        if trial.change != MOVED:
+            return None
+        unmoved = further(HASH_SEED)
+        return None if unmoved.error or judgment.difference(unmoved) else OBJECTS_DECIDE
 
     def _divergent(
         self, question: Question, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed

@@ -76,7 +76,9 @@ def _threads(count: int) -> Change:
 
 
 NARROWER = (Change("AVX2", AVX2, narrowed_to="avx2"), Change("SSE4", SSE4, narrowed_to="sse4_2"))
-HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),)) for seed in ("0", "77"))
+HASH_SEED = Change("PYTHONHASHSEED=77", (("PYTHONHASHSEED", "77"),))
+MOVED = Change(f"{HASH_SEED.label}, objects elsewhere", (*HASH_SEED.environment, ("REPRO_CHANGES", "objects=7")))
+OBJECTS_DECIDE = "only where objects lie in memory was changed, so their order by address decides, as in a set of parameters or modules, or by id(); sort them by a name"
 MEMORY = tuple(Change(f"MALLOC_PERTURB_={byte}", (("MALLOC_PERTURB_", byte), UNCACHED)) for byte in ("85", "170"))
 
 SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
@@ -94,7 +96,7 @@ COMMAND_QUESTIONS = (
     Question(
         "hash_seed",
         "Another hash seed",
-        HASH_SEEDS,
+        (Change("PYTHONHASHSEED=0", (("PYTHONHASHSEED", "0"),)), MOVED),
         meaning="only the hash seed of Python was changed, so the order of a set, or hash(), decides; sort the set",
     ),
     Question(

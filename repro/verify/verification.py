@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 
 INTERRUPTED = "interrupted"
+LIMITED = "--runs allows no more"
 
 
 class NotMadeError(Exception):
@@ -81,9 +82,9 @@ def made(names: Iterable[str], run: Callable[[str], Made]) -> tuple[dict[str, Ma
 class Display:
     """The progress of runs in the terminal."""
 
-    def __init__(self, bar: Progress, total: int) -> None:
+    def __init__(self, bar: Progress, total: int, most: int | None) -> None:
         self.bar, self.task, self.started = bar, bar.add_task("verify", total=total), time.perf_counter()
-        log.info("%d runs", total)
+        log.info("%d runs%s", total, f"; at most {most} if some differ" if most and most > total else "")
 
     def begin(self, name: str) -> None:
         """Names the run that begins."""
@@ -105,6 +106,10 @@ class Verification:
     agenda: Sequence[tuple[Subject, Question]]
     named: Collection[str] = ()
     """The questions that were asked by name, so that each needs an answer."""
+    most: int | None = None
+    """The number of runs at most; None: the runs of the questions, and some to test why others differ."""
+    more: int = 0
+    """The number of those, at most."""
     answers: list[Answer] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
@@ -117,9 +122,15 @@ class Verification:
         started = time.perf_counter()
         try:
             with progress() as bar:
-                display = Display(bar, self._total())
+                total = self._total()
+                self.most = total + self.more if self.most is None else self.most
+                display = Display(bar, min(total, self.most), self.most)
                 for subject, question in self.agenda:
-                    self.answers.append(subject.answer(question, partial(self._run, display, subject, question)))
+                    try:
+                        answer = subject.answer(question, partial(self._run, display, subject, question))
+                    except NotMadeError:
+                        answer = subject.skipped(question, LIMITED)
+                    self.answers.append(answer)
         except KeyboardInterrupt:
             self.interrupted = True
             log.warning("interrupted; what was not run is skipped")
@@ -173,6 +184,8 @@ class Verification:
     def _run(self, display: Display, subject: Subject, question: Question, name: str) -> Outcome:
         """The outcome of a run of a question, made once."""
         if name not in self.outcomes:
+            if self.most is not None and len(self.outcomes) >= self.most:
+                raise NotMadeError(name)
             display.begin(name)
             self.outcomes[name] = subject.needed(question)[name]()
             display.end(name, self.outcomes[name].as_run(), len(self.outcomes), self._total())
