@@ -77,6 +77,17 @@ def watched(*names: str) -> Two:
     return two
 
 
+def masked(constant: bool) -> Two:
+    """A resumed run with the right tokens and another mask; `constant`: all steps have the same tokens."""
+    two = goes_on(batch={1: 7}, weights={1: 7})
+    for steps, after in ((two.a[0], 0), (two.b[0], 4)):
+        for step, hashes in steps.items():
+            if step:
+                tokens = sha("tokens" if constant else ("tokens", step + after))
+                hashes["batch"] = {"0.0": tokens, "0.1": hashes["batch"]["0"]}
+    return two
+
+
 def counted(name: str, after_resuming: int) -> Two:
     """A resumed run whose optimizer counts its steps."""
     two = goes_on(optimizer={1: 7}, weights={1: 7})
@@ -226,6 +237,7 @@ RULES = {
         goes_on(generator={1: 7}, weights={1: 7}),
         goes_on(batch={1: 7}, weights={1: 7}),
     ),
+    "part of a batch": (masked(constant=False), masked(constant=True)),
     "resumed elsewhere in the data": (goes_on(batch={1: 7}, weights={1: 7}), plain(batch={1: 7}, weights={1: 7})),
     "generators differ from the start": (
         plain(generator={0: 7, 1: 7}, weights={1: 7}),

@@ -151,6 +151,8 @@ def test_samples_twice_or_never() -> None:
     "process",
     [
         loaded([[[0, 1, 2], [2, 1, 4]]], replacement=True),
+        loaded([[*ORDER, *OTHER, *ORDER]], sampler="InfiniteSampler"),
+        loaded([[*ORDER[1:], *OTHER]], sampler="list"),  # a resumed run, whose first epoch is what was left of it
         loaded([ORDER[:3], OTHER[:3], ORDER[1:]]),  # a last batch that is dropped, each time another one
         loaded([ORDER[:3], ORDER[2::-1], ORDER[:3]], sampler="SubsetRandomSampler"),
         loaded([ORDER[:3]]),  # cut off

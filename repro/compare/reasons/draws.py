@@ -39,6 +39,20 @@ def generator_drew_more(case: Case) -> str | None:
     return f"{_at(case, name, step)}: until then it {how}"
 
 
+@rule(GUESS, "make each sample from its index alone, or save what else the data set holds with the checkpoint")
+def part_of_a_batch(case: Case) -> str | None:
+    """A part of the batch is equal, and no other step has it, so the place in the data is right; another part differs."""
+    both = case.pair.hashes(case.step, "batch") if case.channel == "batch" and not case.generators else None
+    ours, theirs = both or ({}, {})
+    equal = [name for name, code in ours.items() if theirs.get(name) == code and _is_of_one_step(case.pair, code)]
+    if not equal:
+        return None
+    return (
+        f"of the batch {listed(equal)} is equal, so the place in the data is right, and {case.names} is not: it is made of what the data set "
+        "or its workers hold beside the samples, as a cache that changes, or drawn from a generator that cannot be seen"
+    )
+
+
 @rule(HASHES, SAVE_PLACE)
 def old_batches_again(case: Case) -> str | None:
     """The first batches of a resumed run are those of other steps of the whole run, one after another."""
@@ -151,6 +165,7 @@ def another_batch(case: Case) -> str | None:
 RULES: tuple[Rule, ...] = (
     generator_not_restored,
     generator_drew_more,
+    part_of_a_batch,
     old_batches_again,
     resumed_with_an_old_batch,
     resumed_with_an_unknown_state,
@@ -166,7 +181,7 @@ RULES: tuple[Rule, ...] = (
 
 def old_batches(case: Case) -> Reason:
     """The reason of a resumed run's batches where no generator decides."""
-    rules = (old_batches_again, resumed_with_an_old_batch, resumed_elsewhere_in_the_data)
+    rules = (part_of_a_batch, old_batches_again, resumed_with_an_old_batch, resumed_elsewhere_in_the_data)
     return next(known for rule in rules if (known := rule(case)))
 
 
@@ -210,6 +225,12 @@ def batches_of_others(pair: Pair, step: int) -> tuple[int, int]:
 
     begins = [old for old, batch in whole.items() if old != step and batch == both[1]]
     return max(((old, alike(old)) for old in begins), key=lambda found: (found[1], -found[0]), default=(0, 0))
+
+
+def _is_of_one_step(pair: Pair, code: str) -> bool:
+    """True if one step alone of A has a part of a batch, of several steps."""
+    batches = [*pair.a.of("batch").values()]
+    return len(batches) > 1 and sum(code in batch.values() for batch in batches) == 1
 
 
 def _same_batches_in_all(pair: Pair) -> bool:

@@ -124,7 +124,7 @@ def samples_twice_or_never(record: Record) -> Iterator[str]:
         return
     for _, passes in loaders(record):
         known = [(one, one.indices or []) for one in passes if one.indices and not one.about.replacement]
-        repeated = [(one, twice) for one, indices in known if (twice := _repeated(indices))]
+        repeated = [(one, twice) for one, indices in known if (twice := _repeated(one, indices))]
         for one, twice in repeated[:1]:
             others = f", and so in {len(repeated) - 1} of the others" if len(repeated) > 1 else ""
             yield f"in epoch {one.number} {samples(len(twice))} came twice or more, such as that of index {twice[0]}{others}"
@@ -138,8 +138,19 @@ def samples_twice_or_never(record: Record) -> Iterator[str]:
             yield f"{samples(size - len(came))} of {size} came in none of {len(passes)} epochs, such as that of index {first}"
 
 
-def _repeated(indices: list[int]) -> list[int]:
-    return sorted(index for index, number in Counter(indices).items() if number > 1)
+def _repeated(one: Pass, indices: list[int]) -> list[int]:
+    """The samples that came twice. A sampler of the program's own may go through the data several times in one pass.
+
+    There a sample may come again once half of all others did.
+    """
+    size, seen = one.about.size, set[int]()
+    repeated = set[int]()
+    for index in indices:
+        if index in seen and one.about.sampler not in COVERING and size is not None and 2 * len(seen) >= size:
+            seen = set()
+        repeated |= {index} & seen
+        seen.add(index)
+    return sorted(repeated)
 
 
 def samples_of_each_worker(record: Record) -> Iterator[str]:
