@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from repro.compare.reasons import beginning, copies, course, draws, later, resumed, scalars, states, whole
 from repro.compare.reasons.case import GUESS, HASHES, RUNS, Rule
 from repro.verify import dependence
+from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import COMMAND_QUESTIONS
-from repro.verify.hypotheses import HYPOTHESES
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
 TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
