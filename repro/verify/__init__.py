@@ -11,6 +11,7 @@ hypotheses.py, dependence.py  causes that further runs test
 cure.py, remedies.py         `--cure`: remedies tried, and what each sets
 vary.py                      an option of the command as a question
 stops.py, windows.py         points at which a command is stopped, also within an accumulation window
+power.py, checkpoint_copies.py  faults that are planted where a run went on, to see whether they are seen
 checkpoints.py               files that it may resume from, once they are whole
 coverage.py                  what a resumed run did not cover
 trial.py                     a command, and the result of one of its runs

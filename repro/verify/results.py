@@ -190,6 +190,28 @@ class FirstDifference(Struct):
     """The name of the run that differs, where it is a command's."""
 
 
+class PlantedFault(Struct):
+    """A part that was put back to its first value in a resumed run, and what came of it."""
+
+    part: str
+    outcome: Literal["seen", "without effect", "not seen", "not planted"]
+    why: str | UnsetType | None = UNSET
+    """The reason that it was not planted."""
+    step: Integer | UnsetType | None = UNSET
+    channel: str | UnsetType | None = UNSET
+
+
+class Controls(Struct, kw_only=True):
+    """Faults that were planted in a run that is the same without them."""
+
+    planted: Integer
+    seen: Integer
+    seconds: Number
+    faults: list[PlantedFault]
+    void: str | UnsetType = UNSET
+    """The reason that none could be planted, or that they have shown nothing."""
+
+
 class Answer(Struct, kw_only=True):
     """The answer to a question, and what it rests on."""
 
@@ -208,6 +230,7 @@ class Answer(Struct, kw_only=True):
     runs: list[str]
     """The names of those that were compared."""
     difference: FirstDifference | None
+    controls: Controls | UnsetType = UNSET
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
