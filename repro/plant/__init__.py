@@ -8,4 +8,7 @@ values       first values in files: numbers as JSON, arrays as bytes
 generators   random generators of Python and NumPy
 pytorch      parts of a PyTorch training
 loaders      parts of PyTorch's loaders: the place in the data, the epoch, their generators
+keras        parts of a Keras training
+jax          parts of a JAX training
+arrays       arrays of NumPy, as which both are read and written
 """

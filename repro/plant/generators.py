@@ -15,7 +15,7 @@ UNUSED = Part(lambda: {"state": None}, lambda items: None)
 def parts() -> dict[str, Part]:
     """The global generators, and those that the program made, if there is one of a kind."""
     used = observed._used_states()
-    result = {"generator `python`": Part(_read_python, _write_python) if "python" in used else UNUSED}
+    result = {"generator `python`": of_python(random) if "python" in used else UNUSED}
     numpy = module("numpy.random")
     if numpy is not None and hasattr(numpy, "get_state"):
         of_numpy = Part(lambda: _read_numpy(numpy), lambda items: _write_numpy(numpy, items))
@@ -33,10 +33,18 @@ def parts() -> dict[str, Part]:
             )
     own_random = _only(random.Random, besides=(getattr(random, "_inst", None), _of_names()))
     if own_random is not None:
-        result["the program's `random.Random`"] = Part(
-            lambda: {"state": own_random.getstate()}, lambda items: own_random.setstate(_tuples(items["state"]))
-        )
+        result["the program's `random.Random`"] = of_python(own_random)
     return result
+
+
+def of_python(generator: Any) -> Part:
+    """A generator of Python: the module `random`, or an object of its class."""
+
+    def write(items: Items) -> None:
+        check_used(items)
+        generator.setstate(_tuples(items["state"]))
+
+    return Part(lambda: {"state": generator.getstate()}, write)
 
 
 def _only(kind: Any, besides: tuple[Any, ...] = ()) -> Optional[Any]:
@@ -53,23 +61,14 @@ def _of_names() -> Any:
     return getattr(sequence, "_rng", None)
 
 
-def _read_python() -> Items:
-    return {"state": random.getstate()}
-
-
-def _write_python(items: Items) -> None:
-    check_used(items)
-    random.setstate(_tuples(items["state"]))
-
-
-def _read_numpy(numpy: Any) -> Items:
-    return {"state": plain(numpy.get_state(legacy=False))}
-
-
 def check_used(items: Items) -> None:
     """Raises ValueError where the first process had not used a generator: then there is no state to go back to."""
     if items["state"] is None:
         raise ValueError("nothing had been drawn from it at first")
+
+
+def _read_numpy(numpy: Any) -> Items:
+    return {"state": plain(numpy.get_state(legacy=False))}
 
 
 def _write_numpy(numpy: Any, items: Items) -> None:

@@ -9,7 +9,7 @@ from ..inject import imports
 from . import controls
 
 # The module that is waited for, and the file of this folder that then looks at its trainings.
-FRAMEWORKS = {"torch": "pytorch"}
+FRAMEWORKS = {"torch": "pytorch", "keras": "keras", "jax": "jax", "flax.nnx": "jax"}
 
 
 def start() -> None:
