@@ -271,9 +271,15 @@ class OwnCommand:
         if self.powerful == judgment.question.name:
             trial = trials[len(trials) // 2]
             planted = partial(self._planted, run)
-            answer.power = power.measured(trial, record_of(judgment.baseline), self.may_end_early, planted)
+            answer.power = power.measured(trial, record_of(judgment.baseline), self._writes_into_run_alone, planted)
             answer.says = f"{answer.says}{answer.power}"
             self.trials.controls = False
+
+    @property
+    def _writes_into_run_alone(self) -> bool:
+        """True if no run is known to have written elsewhere: files of others may change beside it."""
+        known = [trial for trial in (self.baseline, self.repeat) if trial]
+        return any(RUN in word for word in self.command.words) and not any(trial.wrote for trial in known)
 
     def _planted(self, run: RunNamed, changes: Sequence[Change]) -> Iterator[Trial]:
         """Makes runs with a fault each, as long as the call goes on."""

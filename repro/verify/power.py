@@ -17,6 +17,7 @@ from repro.compare.pairs import Pair, pairs
 from repro.errors import UsageError
 from repro.record.lines import CHANNELS, STEPS
 from repro.record.record import Record
+from repro.text import counted
 from repro.verify import checkpoint_copies, results
 from repro.verify.checkpoint_copies import BATCHES, FIRST, RESTORED, SEVERAL, STOPPED, TOO_LARGE
 from repro.verify.questions import Change
@@ -46,6 +47,8 @@ class Power:
 
     faults: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
+    steps: int = 0
+    """The steps of the run that went on."""
     void: str | None = None
     """The reason that no fault could be planted, or that those that were have shown nothing."""
 
@@ -74,7 +77,7 @@ class Power:
         unseen = ", ".join(fault.part for fault in self.of("not seen"))
         text += f"; NOT SEEN, so that *same* says nothing about it: {unseen}" if unseen else ""
         idle = ", ".join(fault.part for fault in self.of("without effect"))
-        text += f"; without effect on any result: {idle}" if idle else ""
+        text += f"; without effect on {counted(self.steps, 'step')} that followed: {idle}" if idle else ""
         left_out = self._left_out()
         return text + (f"; not planted: {left_out}" if left_out else "")
 
@@ -94,7 +97,7 @@ def measured(
     if obstacle:
         return Power(void=obstacle)
     pair = pairs(whole, trial.record, resumed=True)[0]
-    power = Power()
+    power = Power(steps=trial.record.steps)
     faults = [*_faults(trial, pair, power)]
     changes = [_change(trial.change, part) for part in faults]
     last = 0
@@ -113,7 +116,7 @@ def measured(
 
 def _obstacle(trial: Trial, whole: Record, own_folder: bool) -> str | None:
     """The reason that no fault can be planted."""
-    if not own_folder or trial.changed_files:
+    if not own_folder or trial.wrote:
         return NO_FOLDER
     if (trial.folder / TOO_LARGE).exists():
         return TOO_LARGE_COPY

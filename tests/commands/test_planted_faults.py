@@ -1,7 +1,9 @@
 """Faults that `repro verify` plants in sound trainings: each is seen, or the answer says why not."""
 
 import json
+import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,27 @@ from repro.verify import results
 from support.observed import interpreter
 from support.runs import PROGRAMS
 
+LATE = re.compile("before it could be stopped|nearly done when it was stopped|without effect on [12] step")
+"""What is said of a run that was nearly over, or over, when it was to be stopped."""
+
 
 def verified(framework: str, name: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """The exit code, and the answer to `resume` of a program of tests/programs/sound."""
+    """The exit code, and the answer to `resume` of a program of tests/programs/sound.
+
+    Where it was stopped too late, as on a busy machine, it is asked again with longer pauses between its steps.
+    """
     words = [interpreter(framework), str(PROGRAMS / "sound" / f"{name}.py"), "{run}"]
     resume = shlex.join([*words, "--resume"])
-    asked = ["--ask", "resume", "--json", "answers.json", "--to", "runs", *options]
-    code = __main__.main(["verify", *asked, "--resume", resume, "--", *words])
-    return code, json.loads(Path("answers.json").read_text())["answers"][0]
+    asked = ["--ask", "resume", "--json", "answers.json", "--to", "runs", *options, "--resume", resume, "--", *words]
+    for pause in ("0.05", "0.5", "3"):
+        shutil.rmtree("runs", ignore_errors=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PAUSE", pause)
+            code = __main__.main(["verify", *asked])
+        answer = json.loads(Path("answers.json").read_text())["answers"][0]
+        if not LATE.search(answer["why"]):
+            break
+    return code, answer
 
 
 def faults(answer: dict[str, Any], outcome: str = "seen") -> set[str]:
@@ -85,3 +100,27 @@ def test_each_part_of_a_training_of_pytorch_is_seen(here: Path) -> None:
         "copy of the weights `average`",
         "place in the data",
     }, answer["why"]
+
+
+KERAS = {"optimizer's slots", "optimizer's iterations", "buffers"}
+JAX = {"optimizer's slots"}
+ELSEWHERE = {
+    ("tensorflow", "keras_backup"): KERAS,
+    ("tensorflow", "keras_load"): {*KERAS, "seed generators of the layers"},
+    ("jax", "optax_loop"): {*JAX, "optimizer's counts", "keys", "generator `numpy`"},
+    ("jax", "flax_linen"): {*JAX, "`batch_stats` of the state"},
+    ("jax", "flax_nnx"): {*JAX, "optimizer's counts", "generators of the modules", "buffers"},
+}
+"""Faults that are seen in programs of other frameworks."""
+QUICK = (("tensorflow", "keras_load"), ("jax", "optax_loop"))
+
+
+@pytest.mark.parametrize(
+    ("framework", "name"),
+    [pytest.param(*program, marks=[] if program in QUICK else [pytest.mark.deep]) for program in ELSEWHERE],
+)
+def test_faults_in_trainings_of_keras_and_jax_are_seen(framework: str, name: str, here: Path) -> None:
+    code, answer = verified(framework, name)
+    assert (code, answer["answer"]) == (0, "same"), answer["why"]
+    assert faults(answer) == ELSEWHERE[framework, name], answer["why"]
+    assert not faults(answer, "not seen")

@@ -3,6 +3,7 @@
 Without dropout: a backup does not have the state of the layers' seed generators.
 """
 
+import os
 import sys
 import time
 
@@ -26,6 +27,8 @@ model.compile(
     keras.optimizers.Adam(rate), keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"]
 )
 backup = keras.callbacks.BackupAndRestore(f"{sys.argv[1]}/backup", delete_checkpoint=False)
-pause = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: time.sleep(0.05))  # to be stopped in
+pause = keras.callbacks.LambdaCallback(
+    on_train_batch_end=lambda batch, logs: time.sleep(float(os.environ.get("PAUSE", "0.05")))
+)
 model.fit(inputs, labels, batch_size=16, epochs=6, shuffle=False, verbose=0, callbacks=[backup, pause])
 print("trained")

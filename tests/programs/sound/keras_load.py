@@ -5,6 +5,7 @@ The seed generator of the dropout is restored by hand, where it has been saved b
 
 import os
 import sys
+import time
 
 import keras
 import numpy as np
@@ -37,5 +38,6 @@ for step in range(done, 12):
     seeds = np.asarray(model.layers[-2].seed_generator.state)
     np.savez(f"{sys.argv[1]}/new.npz", seeds=seeds, step=step + 1)
     os.replace(f"{sys.argv[1]}/new.npz", f"{path}.npz")
+    time.sleep(float(os.environ.get("PAUSE", "0.05")))
     os.replace(f"{sys.argv[1]}/new.keras", path)
 print("trained")

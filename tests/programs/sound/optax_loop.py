@@ -43,5 +43,5 @@ for step in range(done, 12):
     mt = np.random.get_state(legacy=False)["state"]
     np.savez(f"{sys.argv[1]}/new.npz", **leaves, mt=mt["key"], pos=mt["pos"], step=step + 1)
     os.replace(f"{sys.argv[1]}/new.npz", path)
-    time.sleep(0.05)  # to be stopped in
+    time.sleep(float(os.environ.get("PAUSE", "0.05")))
 print("trained")

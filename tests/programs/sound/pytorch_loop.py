@@ -8,6 +8,7 @@ import argparse
 import copy
 import os
 import random
+import time
 from typing import Any
 
 import numpy
@@ -76,4 +77,5 @@ for epoch in range(max(done - 1, 0) // len(loader), 4):  # a loader draws once m
         }
         torch.save(kept_now, f"{path}.new")
         os.replace(f"{path}.new", path)
+        time.sleep(float(os.environ.get("PAUSE", "0.05")))
 print("trained")

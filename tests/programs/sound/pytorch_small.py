@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 import torch
 
@@ -32,3 +33,4 @@ for step, (inputs, labels) in enumerate(torch.utils.data.DataLoader(data, batch_
     }
     torch.save(kept, f"{path}.new")
     os.replace(f"{path}.new", path)
+    time.sleep(float(os.environ.get("PAUSE", "0.05")))
