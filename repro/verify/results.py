@@ -211,6 +211,13 @@ class Controls(Struct, kw_only=True):
     void: str | UnsetType = UNSET
     """The reason that none could be planted, or that they have shown nothing."""
 
+    @property
+    def is_counted(self) -> bool:
+        """True if the counts are those of the faults."""
+        outcomes = [fault.outcome for fault in self.faults]
+        planted = len(outcomes) - outcomes.count("not planted")
+        return (self.planted, self.seen) == (planted, outcomes.count("seen"))
+
 
 class Answer(Struct, kw_only=True):
     """The answer to a question, and what it rests on."""
@@ -283,6 +290,8 @@ def _contradictions(content: Results) -> Iterator[str]:
             yield f"the answer to {what} is {answer.answer!r}, which does not follow from its runs"
         elif answer.kept != kept(answer.promise, answer.answer):
             yield f"the answer to {what} is {answer.answer!r}, promised {answer.promise!r}, kept {answer.kept}"
+        if answer.controls and not answer.controls.is_counted:
+            yield f"the faults that were planted for {what} are not as many as it says"
 
 
 def _too_much(content: Results) -> Iterator[str]:

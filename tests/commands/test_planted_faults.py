@@ -112,6 +112,8 @@ ELSEWHERE = {
     ("jax", "flax_nnx"): {*JAX, "optimizer's counts", "generators of the modules", "buffers"},
 }
 """Faults that are seen in programs of other frameworks."""
+HOLES = {"flax_nnx": {"step of the optimizer"}}
+"""Faults that are not seen: no result depends on them, and they are not observed."""
 QUICK = (("tensorflow", "keras_load"), ("jax", "optax_loop"))
 
 
@@ -123,4 +125,4 @@ def test_faults_in_trainings_of_keras_and_jax_are_seen(framework: str, name: str
     code, answer = verified(framework, name)
     assert (code, answer["answer"]) == (0, "same"), answer["why"]
     assert faults(answer) == ELSEWHERE[framework, name], answer["why"]
-    assert not faults(answer, "not seen")
+    assert faults(answer, "not seen") == HOLES.get(name, set())

@@ -197,3 +197,17 @@ def test_an_answer_about_the_evaluation_rests_on_the_evaluation(path: Path):
     content["answers"][0] |= {"answer": "differs", "kept": False}
     path.write_text(text_of(content))
     assert results.read(path).answers[0].kept is False
+
+
+def test_the_counts_of_planted_faults_are_those_of_the_faults(path: Path):
+    content = made()
+    faults = [
+        results.PlantedFault("slots", "seen", step=3, channel="weights"),
+        results.PlantedFault("average", "not seen"),
+    ]
+    content.answers[0].controls = results.Controls(planted=2, seen=1, seconds=3.0, faults=faults)
+    results.write(path, content)
+    assert results.read(path).answers[0].controls == content.answers[0].controls
+    content.answers[0].controls.seen = 2
+    with pytest.raises(ReproError, match="are not as many as it says"):
+        results.write(path, content)
