@@ -200,9 +200,8 @@ def of_module(torch: Any, optimizer: Any) -> dict[str, Part]:
 
 
 def _equal(tensors: dict[str, Any], parameters: list[Any]) -> bool:
-    """True if tensors have the values of the parameters, in their order, and then perhaps those of buffers."""
-    pairs = list(zip(tensors.values(), parameters))
-    return len(pairs) == len(parameters) and all(array(one) == array(other) for one, other in pairs)
+    """True if each parameter's value is among the tensors, which may hold buffers, too."""
+    return {array(parameter) for parameter in parameters} <= {array(one) for one in tensors.values()}
 
 
 def of_tensors(torch: Any, tensors: dict[str, Any]) -> Part:

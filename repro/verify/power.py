@@ -103,7 +103,7 @@ def measured(
     last = 0
     for planted in run(changes):
         power.seconds += planted.seconds
-        outcome = _outcome(planted, whole)
+        outcome = _outcome(planted, whole, pair)
         power.faults.append(outcome)
         last = max(last, outcome.step or 0)
     if last:
@@ -138,7 +138,9 @@ def _faults(trial: Trial, pair: Pair, power: Power) -> Iterator[str]:
         elif all(first[part][moment] == now[part][moment] for moment in shared):
             if part.startswith(OWN):  # perhaps an object of a library
                 continue
-            power.faults.append(Outcome(part, "not planted", why=UNDRAWN if "generator" in part else EQUAL))
+            moves = part.partition("`")[2].rstrip("`") in pair.a.moving() | pair.b.moving()
+            undrawn = part.startswith("generator `") and not moves
+            power.faults.append(Outcome(part, "not planted", why=UNDRAWN if undrawn else EQUAL))
         else:
             yield part
     exchanged = _batches(pair)
@@ -166,8 +168,8 @@ def _change(resumed: Change, part: str) -> Change:
     return Change(label, course="resumed", stopped=resumed.label, fault=part)
 
 
-def _outcome(planted: Trial, whole: Record) -> Outcome:
-    """What came of a fault."""
+def _outcome(planted: Trial, whole: Record, without: Pair) -> Outcome:
+    """What came of a fault; `without`: the run that went on without it."""
     part = planted.change.fault or ""
     if planted.fails:
         return Outcome(part, "not planted", why=f"the command fails with it: {planted.fails}")
@@ -177,7 +179,7 @@ def _outcome(planted: Trial, whole: Record) -> Outcome:
         return Outcome(part, "not planted", why=f"it could not be put back{_failure(steps)}")
     difference = _difference(planted, whole)
     if difference:
-        return Outcome(part, "seen", step=difference.step, channel=difference.channel)
+        return Outcome(part, "seen", step=difference.step, channel=_channel(difference, without))
     shows = any(
         pair.differing(step, channel)
         for pair in pairs(whole, record, resumed=True)
@@ -185,6 +187,15 @@ def _outcome(planted: Trial, whole: Record) -> Outcome:
         for channel in CHANNELS
     )
     return Outcome(part, "without effect" if shows else "not seen")
+
+
+def _channel(difference: Difference, without: Pair) -> str:
+    """The first channel that differs, but for what differs without the fault, too: a generator that decides nothing."""
+    pair, step = difference.pair, difference.step or 0
+    if pair is None or not without.differing(step, difference.channel):
+        return difference.channel
+    others = (channel for channel in CHANNELS if {*pair.differing(step, channel)} - {*without.differing(step, channel)})
+    return next(others, difference.channel)
 
 
 def _difference(planted: Trial, whole: Record) -> Difference | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from repro.compare.pairs import pairs
 from repro.record import record
 from repro.verify import checkpoint_copies, power
 from repro.verify.power import PLACE, Outcome, Power
@@ -101,9 +102,20 @@ def test_a_command_that_fails_with_a_fault_has_noticed_it(trial: Trial) -> None:
         Change("x", fault="slots"), Command(["x"]), trial.folder, fails="it ended with exit code 1: KeyError"
     )
     why = "the command fails with it: it ended with exit code 1: KeyError"
-    assert power._outcome(planted, record.read(write(trial.folder / "w", straight()))) == Outcome(
-        "slots", "not planted", why=why
-    )
+    whole = record.read(write(trial.folder / "w", straight()))
+    assert trial.record
+    without = pairs(whole, trial.record, True)[0]
+    assert power._outcome(planted, whole, without) == Outcome("slots", "not planted", why=why)
+
+
+def test_a_generator_that_was_not_restored_is_not_said_to_be_undrawn(trial: Trial) -> None:
+    for name in ("first", "restored"):
+        (trial.folder / name / "values.json").unlink()
+        (trial.folder / name).rmdir()
+        folder_of(trial.folder, name, {"generator `python`": "1", "generator `numpy`": "1"})
+    result, _ = measured(trial, {})
+    whys = {fault.part: fault.why for fault in result.faults}  # the records of these tests draw from Python's
+    assert (whys["generator `python`"], whys["generator `numpy`"]) == (power.EQUAL, power.UNDRAWN)
 
 
 @pytest.mark.parametrize(
