@@ -117,6 +117,8 @@ def run(options: argparse.Namespace) -> int:
     asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
     own = OwnCommand(asked, names, _folder(options.to), varied, options.stops, not options.no_controls)
     log.info("runs of: %s", asked.typed)
+    if own.controls and resume and {"resume", "kill"} & {*names}:
+        log.info("where a resumed run is the same, one more for each part that it restores (--no-controls: none)")
     typed = (options.ask or ALL).split(",")
     named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
     verification = Verification([(own, question) for question in own.questions], named)

@@ -105,12 +105,11 @@ def _is_state(value: Any) -> bool:
 
 
 def _beside(trees: Any) -> dict[str, str]:
-    """The fields that a program's own TrainState adds, such as `batch_stats`: attribute and name of the part."""
+    """The step of Linen's TrainState, and the fields that a class of it adds, such as `batch_stats`: attribute and part."""
     jax = sys.modules["jax"]
-    is_train_state = functools.partial(_has_fields)
-    nodes = jax.tree_util.tree_leaves(trees, is_leaf=is_train_state)
-    names = (field.name for node in nodes if _has_fields(node) for field in dataclasses.fields(node))
-    return {f".{name}": f"`{name}` of the state" for name in names if name not in TRAIN_STATE}
+    nodes = jax.tree_util.tree_leaves(trees, is_leaf=_has_fields)
+    names = [field.name for node in nodes if _has_fields(node) for field in dataclasses.fields(node)]
+    return {f".{name}": f"`{name}` of the state" for name in names if name == "step" or name not in TRAIN_STATE}
 
 
 def _has_fields(value: Any) -> bool:

@@ -108,7 +108,7 @@ ELSEWHERE = {
     ("tensorflow", "keras_backup"): KERAS,
     ("tensorflow", "keras_load"): {*KERAS, "seed generators of the layers"},
     ("jax", "optax_loop"): {*JAX, "optimizer's counts", "keys", "generator `numpy`"},
-    ("jax", "flax_linen"): {*JAX, "`batch_stats` of the state"},
+    ("jax", "flax_linen"): {*JAX, "`batch_stats` of the state", "`step` of the state"},
     ("jax", "flax_nnx"): {*JAX, "optimizer's counts", "generators of the modules", "buffers"},
 }
 """Faults that are seen in programs of other frameworks."""
