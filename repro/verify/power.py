@@ -18,8 +18,9 @@ from repro.errors import UsageError
 from repro.record.lines import CHANNELS, STEPS
 from repro.record.record import Record
 from repro.text import counted
-from repro.verify import checkpoint_copies, results
+from repro.verify import checkpoint_copies
 from repro.verify.checkpoint_copies import BATCHES, FIRST, RESTORED, SEVERAL, STOPPED, TOO_LARGE
+from repro.verify.planted import Controls, PlantedFault
 from repro.verify.questions import Change
 from repro.verify.trial import Trial
 
@@ -35,30 +36,30 @@ NO_FOLDER = "the command does not write into `{run}` alone, so that no second ru
 NO_COPY = "the folder of the stopped run could not be copied"
 TOO_LARGE_COPY = "the folder of the stopped run is too large to be copied"
 MANY_PROCESSES = "several processes train"
+NO_INDICES = "no loader is seen that hands out samples by indices"
+FROM_HERE = "the loader counts its samples from where the run goes on"
 UNFINISHED = "the call ended before that"
 NOTHING_SEEN = "no part of PyTorch, Keras or JAX that is restored was seen"
-
-Outcome = results.PlantedFault
 
 
 @dataclass
 class Power:
     """Faults that were planted, and what came of each."""
 
-    faults: list[Outcome] = field(default_factory=list)
+    faults: list[PlantedFault] = field(default_factory=list)
     seconds: float = 0.0
     steps: int = 0
     """The steps of the run that went on."""
     void: str | None = None
     """The reason that no fault could be planted, or that those that were have shown nothing."""
 
-    def of(self, *outcomes: str) -> list[Outcome]:
+    def of(self, *outcomes: str) -> list[PlantedFault]:
         """The faults with one of these outcomes."""
         return [fault for fault in self.faults if fault.outcome in outcomes]
 
-    def as_result(self) -> results.Controls:
+    def as_result(self) -> Controls:
         """The faults as results.json has them."""
-        return results.Controls(
+        return Controls(
             planted=len(self.of("seen", "without effect", "not seen")),
             seen=len(self.of("seen")),
             seconds=self.seconds,
@@ -134,13 +135,13 @@ def _faults(trial: Trial, pair: Pair, power: Power) -> Iterator[str]:
     for part in now:
         shared = first.get(part, {}).keys() & now[part].keys()
         if not shared:
-            power.faults.append(Outcome(part, "not planted", why="the stopped run had no first value of it"))
+            power.faults.append(PlantedFault(part, "not planted", why="the stopped run had no first value of it"))
         elif all(first[part][moment] == now[part][moment] for moment in shared):
             if part.startswith(OWN):  # perhaps an object of a library
                 continue
             moves = part.partition("`")[2].rstrip("`") in pair.a.moving() | pair.b.moving()
             undrawn = part.startswith("generator `") and not moves
-            power.faults.append(Outcome(part, "not planted", why=UNDRAWN if undrawn else EQUAL))
+            power.faults.append(PlantedFault(part, "not planted", why=UNDRAWN if undrawn else EQUAL))
         else:
             yield part
     exchanged = _batches(pair)
@@ -148,14 +149,16 @@ def _faults(trial: Trial, pair: Pair, power: Power) -> Iterator[str]:
         (trial.folder / FIRST / BATCHES).write_text(json.dumps(exchanged))
         yield PLACE
     elif now:
-        power.faults.append(Outcome(PLACE, "not planted", why="no loader is seen that hands out samples by indices"))
+        handed_out = any(samples.indices for line in pair.b.lines.values() for samples in line.samples.values())
+        power.faults.append(PlantedFault(PLACE, "not planted", why=FROM_HERE if handed_out else NO_INDICES))
 
 
 def _batches(pair: Pair) -> list[tuple[list[int], list[int]]]:
-    """The indices of the batches that are due when a run goes on, each with those of one of the beginning."""
+    """The indices of the batches with which a run goes on, each with those of one of the beginning."""
     exchanged = []
-    for step in range(1, BATCHES_EXCHANGED + 1):
-        lines = [pair.a.lines.get(one) for one in (step + pair.offset, step)]
+    steps = [step for step in sorted(pair.b.lines) if step][:BATCHES_EXCHANGED]
+    for number, step in enumerate(steps, 1):
+        lines = (pair.b.lines[step], pair.a.lines.get(number))
         due, first = ([samples.indices for samples in line.samples.values()] if line else [] for line in lines)
         for ours, theirs in zip(due, first, strict=False):
             if ours and theirs and ours != theirs:
@@ -168,25 +171,25 @@ def _change(resumed: Change, part: str) -> Change:
     return Change(label, course="resumed", stopped=resumed.label, fault=part)
 
 
-def _outcome(planted: Trial, whole: Record, without: Pair) -> Outcome:
+def _outcome(planted: Trial, whole: Record, without: Pair) -> PlantedFault:
     """What came of a fault; `without`: the run that went on without it."""
     part = planted.change.fault or ""
     if planted.fails:
-        return Outcome(part, "not planted", why=f"the command fails with it: {planted.fails}")
+        return PlantedFault(part, "not planted", why=f"the command fails with it: {planted.fails}")
     record = planted.record
     steps = record.path / STEPS if record else planted.folder
     if record is None or not (steps / PLANTED).exists():
-        return Outcome(part, "not planted", why=f"it could not be put back{_failure(steps)}")
+        return PlantedFault(part, "not planted", why=f"it could not be put back{_failure(steps)}")
     difference = _difference(planted, whole)
     if difference:
-        return Outcome(part, "seen", step=difference.step, channel=_channel(difference, without))
+        return PlantedFault(part, "seen", step=difference.step, channel=_channel(difference, without))
     shows = any(
         pair.differing(step, channel)
         for pair in pairs(whole, record, resumed=True)
         for step in pair.steps()
         for channel in CHANNELS
     )
-    return Outcome(part, "without effect" if shows else "not seen")
+    return PlantedFault(part, "without effect" if shows else "not seen")
 
 
 def _channel(difference: Difference, without: Pair) -> str:

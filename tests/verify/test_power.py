@@ -10,7 +10,8 @@ import pytest
 from repro.compare.pairs import pairs
 from repro.record import record
 from repro.verify import checkpoint_copies, power
-from repro.verify.power import PLACE, Outcome, Power
+from repro.verify.planted import PlantedFault
+from repro.verify.power import PLACE, Power
 from repro.verify.questions import Change
 from repro.verify.trial import Command, Trial
 from support.commands import resumed, straight, write
@@ -105,7 +106,7 @@ def test_a_command_that_fails_with_a_fault_has_noticed_it(trial: Trial) -> None:
     whole = record.read(write(trial.folder / "w", straight()))
     assert trial.record
     without = pairs(whole, trial.record, True)[0]
-    assert power._outcome(planted, whole, without) == Outcome("slots", "not planted", why=why)
+    assert power._outcome(planted, whole, without) == PlantedFault("slots", "not planted", why=why)
 
 
 def test_a_generator_that_was_not_restored_is_not_said_to_be_undrawn(trial: Trial) -> None:
