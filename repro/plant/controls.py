@@ -48,7 +48,7 @@ class Control:
         if self.task == PLANT:
             self.plant(moment, parts)
         elif self.claim():
-            self.writer.add(moment, {name: part.read() for name, part in parts.items()})
+            self.writer.add(moment, ((name, part.read()) for name, part in parts.items()))
 
     def plant(self, moment: str, parts: dict[str, Part]) -> None:
         """Puts the part back, if it is one of these."""

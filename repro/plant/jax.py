@@ -14,7 +14,7 @@ from ..observe import calls, recorder, traces
 from ..observe import jax as observed
 from . import arrays, controls, generators
 from .controls import Part
-from .values import Items
+from .values import Array, Items
 
 STEP = "step 0"
 COUNT = "count"  # the last part of the path of a counter in Optax' states
@@ -84,7 +84,7 @@ def _put_back(args: Any, kwargs: Any) -> Any:
     extra = _beside((args, kwargs))
     for path, leaf in named.items():
         part = _part_of(path, leaf, states, extra)
-        if part and hasattr(leaf, "dtype"):
+        if part and (hasattr(leaf, "dtype") or type(leaf) is int):  # the step of a new TrainState is a number
             groups.setdefault(part, []).append(path)
     parts = generators.parts()
     for name, paths in groups.items():
@@ -131,10 +131,15 @@ def _of_leaves(jax: Any, named: Leaves, paths: list[str]) -> Part:
 
     def write(items: Items) -> None:
         for path in paths:
-            if path in items:
+            if isinstance(items.get(path), Array):
                 named[path] = _like(jax, arrays.numbers(items[path], named[path]), named[path])
+            elif path in items:
+                named[path] = items[path]
 
-    return Part(lambda: {path: arrays.array(named[path]) for path in paths}, write)
+    def read() -> Items:
+        return {path: named[path] if type(named[path]) is int else arrays.array(named[path]) for path in paths}
+
+    return Part(read, write)
 
 
 def _like(jax: Any, value: Any, like: Any) -> Any:

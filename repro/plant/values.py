@@ -7,6 +7,7 @@ others lie beside it, in `N.bin`.
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
 
 FILE = "values.json"
@@ -44,10 +45,10 @@ class Writer:
         self.moments: dict[str, Any] = {}
         self.size = self.files = 0
 
-    def add(self, moment: str, parts: dict[str, Items]) -> None:
-        """Adds the parts of a moment."""
+    def add(self, moment: str, parts: Iterable[tuple[str, Items]]) -> None:
+        """Adds the parts of a moment, with their names; of one at a time the values are in memory."""
         described: dict[str, Any] = {}
-        for name, items in parts.items():
+        for name, items in parts:
             described[name] = {"digest": digest(items)}
             if self.with_values:
                 described[name]["items"] = {key: self._described(value) for key, value in items.items()}

@@ -20,7 +20,7 @@ ITEMS = {
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    values.Writer(str(tmp_path), True).add("step 0", {"part": ITEMS})
+    values.Writer(str(tmp_path), True).add("step 0", [("part", ITEMS)])
     assert values.read(str(tmp_path), "step 0", "part") == ITEMS
     assert values.read(str(tmp_path), "step 1", "part") is None
     assert sorted(path.name for path in tmp_path.glob("*.bin")) == ["1.bin"]  # zeros take no file
@@ -35,7 +35,7 @@ def test_a_digest_is_of_dtype_shape_and_bytes() -> None:
 
 def test_what_is_too_large_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "LARGEST", 7)
-    values.Writer(str(tmp_path), True).add("step 0", {"part": ITEMS})
+    values.Writer(str(tmp_path), True).add("step 0", [("part", ITEMS)])
     read = values.read(str(tmp_path), "step 0", "part")
     assert read is not None and ITEMS.keys() - read.keys() == {"moving"}
 
