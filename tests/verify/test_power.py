@@ -85,6 +85,12 @@ def test_a_fault_without_an_effect_is_another_thing(trial: Trial) -> None:
     assert "1 of 2 planted faults were seen (6 s); without effect on 2 steps that followed: average" in str(result)
 
 
+def test_what_differs_without_the_fault_too_does_not_show_it(trial: Trial) -> None:
+    trial.record = record.read(write(trial.folder / "other", resumed(2, generator={1: 7})))
+    result, _ = measured(trial, {"slots": SEEN["slots"], "average": {"generator": {1: 7}}})
+    assert [fault.part for fault in result.of("not seen")] == ["average"]
+
+
 def test_what_was_not_put_back_shows_nothing(trial: Trial) -> None:
     result, _ = measured(trial, SEEN, planted=False)
     assert str(result).startswith("; no fault was planted: rate (equal to the first)")
