@@ -72,6 +72,8 @@ def parser() -> Parser:
     made.add_argument(
         "--stops", type=int, metavar="N", help="number of points to stop the command at, one run for each (default: 1)"
     )
+    controls = "plant no faults in a resumed run that is the same (by default they show what would be noticed)"
+    made.add_argument("--no-controls", action="store_true", help=controls)
     made.add_argument("--seed-option", metavar="'--seed={}'", help="the option that sets the seed of the command")
     varied = "try values of an option that should change nothing (repeatable)"
     made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
@@ -116,12 +118,15 @@ def run(options: argparse.Namespace) -> int:
     stop_as_interrupted()
     seed, image = options.seed_option, options.image
     asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
-    own = OwnCommand(asked, names, _folder(options.to), varied, options.stops)
+    own = OwnCommand(asked, names, _folder(options.to), varied, options.stops, not options.no_controls)
     log.info("runs of: %s", asked.typed)
+    if own.controls and resume and {"resume", "kill"} & {*names}:
+        log.info("where a resumed run is the same, one more for each part that it restores (--no-controls: none)")
     typed = (options.ask or ALL).split(",")
     named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
     verification = Verification([(own, question) for question in own.questions], named, options.runs, MORE)
     verification()
+    own.trials.forget_copies()
     try:
         content = verification.results(own.settings())
         content.warnings = own.warnings or UNSET

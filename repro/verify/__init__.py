@@ -12,12 +12,13 @@ caches.py                    caches that a run finds empty, or as such a run lef
 cure.py, remedies.py         `--cure`: remedies tried, and what each sets
 vary.py                      an option of the command as a question
 stops.py, windows.py         points at which a command is stopped, also within an accumulation window
+power.py, checkpoint_copies.py  faults that are planted where a run went on, to see whether they are seen
 checkpoints.py               files that it may resume from, once they are whole
 coverage.py                  what a resumed run did not cover
 trial.py                     a command, and the result of one of its runs
 surroundings.py              what a change gives to a process, or to a container
 answers.py                   an answer, as long as the call lasts
-results.py                   results.json: its structs, and what contradicts itself
+results.py, planted.py       results.json: its structs, and what contradicts itself
 timeline.py                  the course of a run: its processes, epochs and files over the steps
 folders.py                   results without this machine's folders
 """

@@ -6,10 +6,11 @@ Each is about one column of the table: a framework of the reference trainers, or
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from repro.compare.comparison import Comparison
 from repro.verify import results
+from repro.verify.power import Power
 from repro.verify.questions import NOT_ASKED, AnswerWord, Promise, Question, kept
 from repro.verify.results import Cause, FirstDifference, GrowthPoint
 
@@ -33,6 +34,8 @@ class Answer:
     """The names of those that were compared."""
     portable: bool = False
     """True if it is about a command with portable numerics."""
+    power: Power | None = None
+    """The faults that were planted to see whether they would be noticed."""
 
     @property
     def promised(self) -> Promise:
@@ -61,6 +64,7 @@ class Answer:
             reason=self.reason,
             runs=self.runs,
             difference=as_result(self.comparison, self.runs) if self.comparison else None,
+            controls=self.power.as_result() if self.power else UNSET,
         )
 
     def brief(self) -> dict[str, Any]:
@@ -72,7 +76,7 @@ class Answer:
             "promised": self.promised,
             "first": first.as_json() if first else None,
             "why": self.says or self.reason,
-        }
+        } | ({"controls": to_builtins(self.power.as_result())} if self.power else {})
 
 
 def as_result(comparison: Comparison, runs: list[str]) -> FirstDifference | None:

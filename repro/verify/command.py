@@ -5,7 +5,7 @@ Where two baseline runs differ, every other question is inconclusive.
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from repro.errors import UsageError
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
 from repro.text import RUN, listed, slug
-from repro.verify import baselines, dependence
+from repro.verify import baselines, dependence, power
 from repro.verify.answers import Answer
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import COMMAND_QUESTIONS, HASH_SEED, MOVED, OBJECTS_DECIDE
@@ -75,12 +75,16 @@ class OwnCommand:
     """The questions about options of the command."""
     stops: int | None = None
     """The number of points at which a command is stopped that is resumed; one of each question's own where it is None."""
+    controls: bool = True
+    """True if faults are planted where a run that was stopped and resumed is the same."""
     shared: list[str] = field(default_factory=list)
     """Warnings about runs that wrote to one place."""
     notes: list[str] = field(default_factory=list)
     """Notes to print beside the answers."""
     baseline: Trial | None = None
     repeat: Trial | None = None
+    fully_hashed: Trial | None = None
+    """What a resumed command is compared with, where --every leaves steps of the baseline out."""
     divergence: Difference | None = None
     """The first difference of two baseline runs."""
     volatile: Difference | None = None
@@ -92,10 +96,12 @@ class OwnCommand:
     cause: Hypothesis | None = None
     """The only cause of that, where runs have shown it."""
     further: dict[Change, Trial | None] = field(default_factory=dict)
-    """Changes of runs that test a cause, and the run at whose first difference each may end."""
+    """Changes of runs that test a cause, or have a planted fault, and the run at whose first difference each may end."""
+    powerful: str | None = None
+    """The question whose answer says which planted faults were seen."""
 
     def __post_init__(self) -> None:
-        self.trials = Trials(self.command, self.folder)
+        self.trials = Trials(self.command, self.folder, controls=self.controls)
 
     @property
     def questions(self) -> list[Question]:
@@ -140,12 +146,17 @@ class OwnCommand:
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         against = self.baseline if early else self.further.get(change)
         baseline = against.record if against and self.may_end_early else None
+        if change.course == "resumed":
+            hashed = self.fully_hashed or self.baseline
+            return self.trials.run(change, (), record_of(hashed) if hashed else None)
         if change.stops and self.baseline:
             trial = self.trials.resumed(change, self.stops_of(change), record_of(self.baseline))
         else:
             trial = self.trials.run(change, (), baseline)
         if change in (BASELINE, REPEAT):
             baselines.check_observed(trial, self.baseline)
+        if change == FULLY_HASHED:
+            self.fully_hashed = trial
         if change == BASELINE:
             self.baseline = trial
         elif change == REPEAT and self.baseline:
@@ -254,7 +265,34 @@ class OwnCommand:
             answer.answer, answer.reason = CANNOT_TELL, "; ".join(obstacles)
         else:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
+            self._measure_power(answer, judgment, trials, run)
         return answer
+
+    def _measure_power(self, answer: Answer, judgment: StepJudgment, trials: Sequence[Trial], run: RunNamed) -> None:
+        """Plants faults in the resumed run of the first question about resuming that is *same*."""
+        stopped_once = judgment.question.resumes and all(len(trial.change.stops) == 1 for trial in trials)
+        if not (self.controls and stopped_once and self.divergence is None):
+            return
+        self.powerful = self.powerful or judgment.question.name
+        if self.powerful == judgment.question.name:
+            trial = trials[len(trials) // 2]
+            planted = partial(self._planted, run)
+            answer.power = power.measured(trial, record_of(judgment.baseline), self._writes_into_run_alone, planted)
+            answer.says = f"{answer.says}{answer.power}"
+            self.trials.controls = False
+
+    @property
+    def _writes_into_run_alone(self) -> bool:
+        """True if no run is known to have written elsewhere: files of others may change beside it."""
+        known = [trial for trial in (self.baseline, self.repeat) if trial]
+        return any(RUN in word for word in self.command.words) and not any(trial.wrote for trial in known)
+
+    def _planted(self, run: RunNamed, changes: Sequence[Change]) -> Iterator[Trial]:
+        """Makes runs with a fault each, as long as the call goes on."""
+        self.further |= dict.fromkeys(change for change in changes if change not in self.further)
+        with contextlib.suppress(NotMadeError):
+            for change in changes:
+                yield run(run_name(change))
 
     def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
         """The result of one more run: a generator decides; or, with the same change again, chance does."""

@@ -28,7 +28,7 @@ from repro.record.process import describe_exit
 from repro.record.record import Record
 from repro.record.recording import Recording
 from repro.text import slug
-from repro.verify import caches, checkpoints, surroundings, windows
+from repro.verify import caches, checkpoint_copies, checkpoints, surroundings, windows
 from repro.verify.checkpoints import Checkpoints
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.resumption import lacks_checkpoint
@@ -50,6 +50,8 @@ class Trials:
     """Names of files that the command could not resume from."""
     outside: set[str] = field(default_factory=set)
     """Files that its processes left outside of the folders of runs."""
+    controls: bool = False
+    """True if runs that are resumed once keep what faults are planted from."""
 
     @property
     def run_folder(self) -> Path:
@@ -79,6 +81,11 @@ class Trials:
         kept.rename(trial.folder)
         return None
 
+    def forget_copies(self) -> None:
+        """Removes what faults were planted from."""
+        for folder in self.folder.iterdir():
+            checkpoint_copies.forget(folder)
+
     def run(self, change: Change, stops: Sequence[Stop] = (), baseline: Record | None = None) -> Trial:
         """Carries out a change; its failure is the trial's `error`. `stops`: the points at which it is stopped.
 
@@ -101,14 +108,17 @@ class Trials:
     def _carry_out(self, trial: Trial, stops: Sequence[Stop], baseline: Record | None) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
-        every = 1 if change.stops or change == FULLY_HASHED else self.command.every
+        if change.course == "resumed":
+            checkpoint_copies.put_back(self.folder / slug(change.stopped), self.run_folder)
+        hashed = change.stops or change.course == "resumed" or change == FULLY_HASHED
+        every = 1 if hashed else self.command.every
         stopped = None
         for number, stop in enumerate(stops):
             stopped = self._until_stopped(trial, number, stop, stopped)
             if stopped is None:
                 break
         else:
-            self._once(trial, len(change.stops), every, stopped, baseline)
+            self._once(trial, len(change.stops) or int(change.course == "resumed"), every, stopped, baseline)
         trial.seconds = time.perf_counter() - started
         changed = outputs.written(before, self._files())
         known = self._known(trial.folder)
@@ -135,15 +145,19 @@ class Trials:
 
     def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
-        recording = self._recording(trial, number, every)
+        recording, resumed = self._recording(trial, number, every), trial.change.course == "resumed"
+        early = baseline and (resumed or trial.change.course == "straight") and trial.change.observed
         recording.before = stopped.before if stopped else recording.before
-        early = baseline and trial.change.course == "straight" and trial.change.observed
-        live = Live(baseline, recording.folder, False) if baseline and early else None
+        live = Live(baseline, recording.folder, resumed, until=trial.change.until) if baseline and early else None
         ended = recording.carry_out(live.is_over if live else None, cores=trial.change.cores)
         if ended.code and not ended.stopped:
             check_space(trial.folder)
-            who, cut = ("the --resume command", f"; {CUT_OFF}") if stopped else ("it", "")
-            trial.error = f"{who} {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") + cut
+            who, cut = ("the --resume command", f"; {CUT_OFF}") if number else ("it", "")
+            error = f"{who} {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") + cut
+            if resumed:  # the fault's doing, or that of going on from a copy
+                trial.fails = error
+            else:
+                trial.error = error
             return
         record = recording.finish(ended.code)
         if live and ended.stopped:
@@ -170,6 +184,8 @@ class Trials:
         ended = recording.carry_out(is_over, how, trial.change.cores)
         if ended.stopped:
             trial.parts.append(recording.finish(ended.code))
+            if self._tries_faults(trial):
+                checkpoint_copies.keep(self.run_folder, trial.folder)
             return recording
         check_space(trial.folder)
         who = (
@@ -207,11 +223,15 @@ class Trials:
 
         return Checkpoints(files, outputs.folder(self.run_folder), self.ignored)
 
-    def _variables(self, trial: Trial) -> dict[str, str]:
-        variables = surroundings.variables(trial.environment)
+    def _variables(self, trial: Trial, more: Sequence[tuple[str, str]]) -> dict[str, str]:
+        variables = surroundings.variables((*trial.environment, *more))
         if trial.change.caches != "kept":
             variables |= caches.variables(caches.folder(trial.folder, trial.change), variables)
         return variables
+
+    def _tries_faults(self, trial: Trial) -> bool:
+        """True if faults may be planted later where this run, which is resumed once, goes on."""
+        return self.controls and len(trial.change.stops) == 1 and command_line.find(self.command.words) is None
 
     def _recording(self, trial: Trial, number: int, every: int, hold: int | None = None) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)
@@ -221,6 +241,9 @@ class Trials:
             here = Place(current_folder(), folder, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
+        tried = checkpoint_copies.variables(trial.folder, number) if self._tries_faults(trial) else ()
+        if trial.change.fault is not None:
+            tried = checkpoint_copies.planting(self.folder / slug(trial.change.stopped), trial.change.fault)
         trial.faked = trial.change.clock is not None and not container and surroundings.has_faketime()
         return Recording(
             [*trial.faketime, *in_place],
@@ -229,7 +252,7 @@ class Trials:
             every,
             self.command.keep,
             run=folder,
-            variables=unobserved(os.environ) if container else self._variables(trial),
+            variables=unobserved(os.environ) if container else self._variables(trial, tried),
             changes=surroundings.inside(trial.change) if container else command_line.Addition(),
             observed=trial.change.observed,
             portable=self.command.portable,

@@ -57,9 +57,15 @@ class Change:
     label: str
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the process. To a command's own XLA_FLAGS or GLIBC_TUNABLES, a value is added."""
-    course: Literal["straight", "kill", "stop", "epoch", "relay"] = "straight"
+    course: Literal["straight", "kill", "stop", "epoch", "relay", "resumed"] = "straight"
     """straight | kill (by SIGKILL in mid-run, resumed) | stop (by SIGTERM, resumed) | epoch (ended after an epoch,
-    resumed) | relay (each framework takes its share of the steps)."""
+    resumed) | relay (each framework takes its share of the steps) | resumed (goes on where another run was stopped)."""
+    stopped: str = ""
+    """The label of the run that a resumed one goes on from."""
+    fault: str | None = None
+    """The part that is put back to its first value in a resumed run."""
+    until: int | None = None
+    """The step after which nothing of the run is of interest."""
     stops: tuple[float, ...] = ()
     """The shares of the steps after which it is stopped, and then resumed."""
     at_border: bool = False

@@ -16,6 +16,7 @@ from repro import structs
 from repro.record.warnings import RecordWarning
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
 from repro.verify.experiment import Experiment
+from repro.verify.planted import Controls
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
 from repro.verify.timeline import TimelinePart
 
@@ -208,6 +209,7 @@ class Answer(Struct, kw_only=True):
     runs: list[str]
     """The names of those that were compared."""
     difference: FirstDifference | None
+    controls: Controls | UnsetType = UNSET
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
@@ -260,6 +262,8 @@ def _contradictions(content: Results) -> Iterator[str]:
             yield f"the answer to {what} is {answer.answer!r}, which does not follow from its runs"
         elif answer.kept != kept(answer.promise, answer.answer):
             yield f"the answer to {what} is {answer.answer!r}, promised {answer.promise!r}, kept {answer.kept}"
+        if answer.controls and not answer.controls.is_counted:
+            yield f"the faults that were planted for {what} are not as many as it says"
 
 
 def _too_much(content: Results) -> Iterator[str]:

@@ -94,6 +94,8 @@ class Trial:
     """True if the program faketime gave it another clock."""
     stopped_with: set[str] = field(default_factory=set)
     """The files that it had written when it was stopped."""
+    fails: str | None = None
+    """The error of a run with a planted fault: it is no failure of the command."""
     stopped_within: bool = False
     """True if it was stopped between two backward passes of a step."""
 
@@ -141,12 +143,13 @@ class Trial:
         straight = self.change.course == "straight"
         words = self.command.changed(self.change) if straight else self.command.resume or []
         words = [*self.faketime, *words]
+        fault = [f"REPRO_PLANT={shlex.quote(self.change.fault)}"] if self.change.fault else []
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment]
         return Run(
             task=COMMAND,
             numerics=self.command.typed,
             label=self.change.label,
-            command=" ".join([*variables, self.command.with_portable(words)]),
+            command=" ".join([*fault, *variables, self.command.with_portable(words)]),
             status=FAILED if self.error else DONE,
             steps=self.record.steps if self.record else 0,
             seconds=self.seconds,

@@ -12,7 +12,7 @@ import pytest
 
 from repro.errors import ReproError, UsageError
 from repro.structs import checksum
-from repro.verify import results
+from repro.verify import planted, results
 from support.results_files import Json, plain
 from support.results_files import results as made
 
@@ -197,3 +197,17 @@ def test_an_answer_about_the_evaluation_rests_on_the_evaluation(path: Path):
     content["answers"][0] |= {"answer": "differs", "kept": False}
     path.write_text(text_of(content))
     assert results.read(path).answers[0].kept is False
+
+
+def test_the_counts_of_planted_faults_are_those_of_the_faults(path: Path):
+    content = made()
+    faults = [
+        planted.PlantedFault("slots", "seen", step=3, channel="weights"),
+        planted.PlantedFault("average", "not seen"),
+    ]
+    content.answers[0].controls = planted.Controls(planted=2, seen=1, seconds=3.0, faults=faults)
+    results.write(path, content)
+    assert results.read(path).answers[0].controls == content.answers[0].controls
+    content.answers[0].controls.seen = 2
+    with pytest.raises(ReproError, match="are not as many as it says"):
+        results.write(path, content)

@@ -55,6 +55,7 @@ def _run_next_sitecustomize():  # type: () -> None
 
 sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the program would have seen it
 _start_asked("REPRO_CHANGES", "inject.changes", "not changed")
+_start_asked("REPRO_CONTROLS", "plant.start", "WITHOUT THE FAULT that was to be planted")  # before the observer looks
 _start_asked("REPRO_OBSERVE", "observe.hooks", "not observed")
 _start_asked("REPRO_DELAYS", "inject.delays", "not slowed")
 _start_asked("REPRO_LISTINGS", "inject.listings", "not given listings in reverse order")
