@@ -7,9 +7,11 @@ judgment.py, resumption.py   comparison of these runs; of a resumed one with the
 experiment.py                what a training that describes itself says of its run
 machines.py                  the question across machines, answered from their results
 baselines.py                 the two baseline runs
+scores.py                    metrics that differ between them
 hypotheses.py, dependence.py  causes that further runs test
 cure.py, remedies.py         `--cure`: remedies tried, and what each sets
 vary.py                      an option of the command as a question
+batch_sizes.py, rows.py      other batches in an evaluation; rows of result files, in any order
 stops.py, windows.py         points at which a command is stopped, also within an accumulation window
 checkpoints.py               files that it may resume from, once they are whole
 coverage.py                  what a resumed run did not cover

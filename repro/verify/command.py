@@ -18,8 +18,9 @@ from repro.errors import UsageError
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
 from repro.text import RUN, listed, slug
-from repro.verify import baselines, dependence
+from repro.verify import baselines, dependence, scores
 from repro.verify.answers import Answer
+from repro.verify.batch_sizes import BatchSizes
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
@@ -45,6 +46,7 @@ JUDGMENTS: dict[str, type[StepJudgment]] = {
     "steps": StepJudgment,
     "outputs": Outputs,
     "varied": Varied,
+    "batch": BatchSizes,
     "filled": Filled,
     "slowed": Slowed,
     "listed": Listed,
@@ -80,6 +82,8 @@ class OwnCommand:
     """The first difference of two baseline runs."""
     volatile: Difference | None = None
     """Files that differ from run to run though all steps are the same: all other answers do without them."""
+    unsteady: scores.Unsteady | None = None
+    """Metrics that differ from run to run: all other answers do without them."""
     names_vary: bool = False
     """True if some outputs have other names in each run, as TensorBoard's: then no run is expected to write them."""
     why: str | None = None
@@ -155,6 +159,7 @@ class OwnCommand:
         elif self.volatile and self.baseline:
             unknown = [name for name in trial.hashes if name not in self.baseline.hashes]
             trial.leave_out(unknown if self.names_vary else self.volatile.names)
+        trial.leave_out_metrics(self.unsteady.names if self.unsteady else ())
         return trial
 
     def stops_of(self, change: Change) -> list[Stop]:
@@ -174,7 +179,12 @@ class OwnCommand:
         return own_folder and not changed and not self.command.keep
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
+        self.unsteady = scores.unsteady(record_of(baseline), record_of(repeat))
+        for trial in (baseline, repeat):
+            trial.leave_out_metrics(self.unsteady.names if self.unsteady else ())
         difference = first_difference(record_of(baseline), record_of(repeat), False)
+        if self.unsteady and (difference is None or difference.channel == OUTPUTS):
+            self.notes.append(self.unsteady.note)
         if difference is None or difference.channel != OUTPUTS or not record_of(baseline).steps:
             self.divergence = difference
             return
@@ -209,10 +219,11 @@ class OwnCommand:
             lost = incomplete.not_loaded(record_of(baseline))
             answer.answer, answer.reason = CANNOT_TELL, lost or NO_STEP
             return answer
-        if question.repeats and self.volatile:
-            answer.answer, answer.says = DIFFERS, str(reasons.reason(self.volatile))
+        alone = (self.unsteady.score if self.unsteady else None) or self.volatile
+        if question.repeats and alone:
+            answer.answer, answer.says = DIFFERS, str(reasons.reason(alone))
             answer.runs = [run_name(BASELINE), run_name(REPEAT)]
-            answer.comparison = known(record_of(baseline), record_of(repeat), self.volatile)
+            answer.comparison = known(record_of(baseline), record_of(repeat), alone)
             return answer
         compared = run(run_name(self._compared_with(question)))
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
@@ -259,7 +270,7 @@ class OwnCommand:
             return None
         repeat = further(again(trial.change, 2))
         result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
-        cut = trial.divergence is not None and result and (result.lengths or result.channel == OUTPUTS)
+        cut = trial.divergence is not None and result and (result.lengths or result.step is None)
         if not result or cut:  # a run that was ended at its first difference is equal as far as it came
             return None
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import comb
 
 from repro.compare.difference import Difference, first_difference
+from repro.compare.metrics import METRICS
 from repro.compare.reasons.case import RUNS
 from repro.record.lines import CHANNELS, STARTS
 from repro.record.record import OUTPUTS
@@ -109,7 +110,7 @@ class _Tested:
         if a is b:
             return True
         difference = first_difference(a.record, b.record, False) if a.record and b.record else self.divergence
-        if difference is None or (difference.channel == OUTPUTS and self.divergence.channel != OUTPUTS):
+        if difference is None or _kind(difference) > _kind(self.divergence):
             return True
         later = (
             self.divergence.step is not None
@@ -163,6 +164,11 @@ def again(change: Change, count: int) -> Change:
     return replace(change, label=f"{change.label}, run {count}")
 
 
+def _kind(difference: Difference) -> int:
+    """A sort key: steps, then metrics, then outputs."""
+    return (METRICS, OUTPUTS).index(difference.channel) + 1 if difference.channel in (METRICS, OUTPUTS) else 0
+
+
 def _place(difference: Difference) -> tuple[int, int]:
     """A sort key: the step, then the channel in the order of cause."""
     return difference.step or 0, CHANNELS.index(difference.channel)
@@ -184,7 +190,7 @@ def _draws(divergence: Difference) -> bool:
     """True if drawn numbers may decide: they differ first, or may be drawn in what is not seen of a step."""
     pair, step = divergence.pair, divergence.step or 0
     unseen = pair is not None and any(pair.hashes(step, channel) is None for channel in ("batch", "gradients"))
-    return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS) or unseen)
+    return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS, METRICS) or unseen)
 
 
 def _is_late(divergence: Difference) -> bool:

@@ -116,10 +116,20 @@ class Question:
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
     compared: Literal[
-        "steps", "outputs", "resumed", "varied", "filled", "slowed", "listed", "clocked", "fingerprint", "evaluation"
+        "steps",
+        "outputs",
+        "resumed",
+        "varied",
+        "batch",
+        "filled",
+        "slowed",
+        "listed",
+        "clocked",
+        "fingerprint",
+        "evaluation",
     ] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
-    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
+    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | batch (metrics and rows of files, up to order) | filled (steps, of runs
     whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
     listed (steps, where a folder was listed) | clocked
     (steps, of runs with another clock) | fingerprint, evaluation (what a reference trainer says of itself)."""

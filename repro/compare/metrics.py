@@ -1,0 +1,105 @@
+"""Metrics of two runs side by side: the first value that differs.
+
+Values belong together if they are of one source, name and place (epoch, step). What only one run has is no difference:
+many programs log after some seconds.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from repro.record.metric_names import is_score
+from repro.record.metric_values import Metric
+from repro.record.record import Record
+from repro.text import counted, listed
+
+METRICS = "metrics"
+"""The channel, beside those of a step."""
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """A value of a metric that two runs do not share."""
+
+    metric: Metric
+    """The first run's."""
+    other: str
+    """The second run's value."""
+    number: int = 1
+    """The number of the value, of those of one place."""
+    count: int = 1
+
+    def __str__(self) -> str:
+        values = f"{self.metric.value} and {self.other}"
+        nth = f" (value {self.number} of {self.count})" if self.count > 1 else ""
+        return f"`{self.metric.name}` ({self.metric.source}){self.place}{nth}: {values}"
+
+    @property
+    def place(self) -> str:
+        """Where in the run it was logged."""
+        return f" at {self.metric.at}" if self.metric.at else ""
+
+
+def differences(a: Record, b: Record, resumed: bool = False) -> Iterator[MetricDifference]:
+    """The values that differ, in the order of `a`; of a resumed run those whose place is known, the last of each place."""
+    ours, theirs = _by_key(a.metrics), _by_key(b.metrics)
+    several = max(len(a.processes), len(b.processes)) > 1  # whose lines come in any order
+    for key, values in ours.items():
+        others = theirs.get(key)
+        if others is None or (resumed and not values[0].at):
+            continue
+        if resumed:
+            values, others = values[-1:], others[-1:]
+        if len(values) != len(others):
+            continue
+        order: Iterable[tuple[Metric, Metric]] = zip(values, others, strict=True)
+        if several:
+            order = zip(sorted(values, key=_value), sorted(others, key=_value), strict=True)
+        for number, (mine, other) in enumerate(order, 1):
+            if mine.value != other.value:
+                yield MetricDifference(mine, other.value, number, len(values))
+                break
+
+
+def first(a: Record, b: Record, scores: bool = False) -> MetricDifference | None:
+    """The first value that differs, of scores alone where nothing else decides."""
+    return next((one for one in differences(a, b) if not scores or is_score(one.metric.name)), None)
+
+
+def shared(a: Record, b: Record) -> int:
+    """The number of values that were compared."""
+    ours, theirs = _by_key(a.metrics), _by_key(b.metrics)
+    return sum(len(values) for key, values in ours.items() if len(theirs.get(key, ())) == len(values))
+
+
+def said(record: Record) -> list[str]:
+    """The metrics of a record, counted: a list of one text, or of none."""
+    names = {(metric.source, metric.name) for metric in record.metrics}
+    if not names:
+        return []
+    values = len(record.metrics)
+    return [f"metrics: {len(names)}" + (f" ({counted(values, 'value')})" if values > len(names) else "")]
+
+
+def resumed_note(whole: Record, rest: Record) -> str:
+    """The end of a line about a resumed run with the right steps: a metric that differs, though they are equal."""
+    names: dict[str, MetricDifference] = {}
+    for one in differences(whole, rest, resumed=True):
+        names.setdefault(one.metric.name, one)
+    if not names:
+        return ""
+    differing = next(iter(names.values()))
+    also = f"; so do {listed([*names][1:])}" if len(names) > 1 else ""
+    return f"; all steps are equal, but a metric differs: {differing}{also}: it may be averaged since the start of a run, or hold what no step shows"
+
+
+def _by_key(metrics: Iterable[Metric]) -> dict[Key, list[Metric]]:
+    result: dict[Key, list[Metric]] = {}
+    for metric in metrics:
+        result.setdefault((metric.source, metric.name, metric.at), []).append(metric)
+    return result
+
+
+def _value(metric: Metric) -> str:
+    return metric.value
