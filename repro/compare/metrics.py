@@ -4,11 +4,12 @@ Values belong together if they are of one source, name and place (epoch, step). 
 many programs log after some seconds.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from repro.record.metric_names import is_score
-from repro.record.metric_values import Metric
+from repro.record.metric_values import AFTER, Metric
 from repro.record.record import Record
 from repro.text import counted, listed
 
@@ -29,6 +30,8 @@ class MetricDifference:
     number: int = 1
     """The number of the value, of those of one place."""
     count: int = 1
+    sure: bool = True
+    """True if the two values belong together: their own line names the place, or there is no other value of the name."""
 
     def __str__(self) -> str:
         values = f"{self.metric.value} and {self.other}"
@@ -36,19 +39,33 @@ class MetricDifference:
         return f"`{self.metric.name}` ({self.metric.source}){self.place}{nth}: {values}"
 
     @property
+    def is_sure_score(self) -> bool:
+        """True if a score differs, and not only what was logged at another moment."""
+        return self.sure and is_score(self.metric.name)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The source and the name."""
+        return self.metric.source, self.metric.name
+
+    @property
     def place(self) -> str:
         """Where in the run it was logged."""
-        return f" at {self.metric.at}" if self.metric.at else ""
+        at = self.metric.at
+        return f" {at}" if at.startswith(AFTER) else f" at {at}" if at else ""
 
 
 def differences(a: Record, b: Record, resumed: bool = False) -> Iterator[MetricDifference]:
     """The values that differ, in the order of `a`; of a resumed run those whose place is known, the last of each place."""
     ours, theirs = _by_key(a.metrics), _by_key(b.metrics)
+    counts = [Counter((metric.source, metric.name) for metric in one.metrics) for one in (a, b)]
     several = max(len(a.processes), len(b.processes)) > 1  # whose lines come in any order
     for key, values in ours.items():
         others = theirs.get(key)
-        if others is None or (resumed and not values[0].at):
+        placed = bool(key[2]) and not key[2].startswith(AFTER)
+        if others is None or (resumed and not placed):
             continue
+        sure = placed or all(count[key[:2]] == 1 for count in counts)
         if resumed:
             values, others = values[-1:], others[-1:]
         if len(values) != len(others):
@@ -58,13 +75,13 @@ def differences(a: Record, b: Record, resumed: bool = False) -> Iterator[MetricD
             order = zip(sorted(values, key=_value), sorted(others, key=_value), strict=True)
         for number, (mine, other) in enumerate(order, 1):
             if mine.value != other.value:
-                yield MetricDifference(mine, other.value, number, len(values))
+                yield MetricDifference(mine, other.value, number, len(values), sure)
                 break
 
 
 def first(a: Record, b: Record, scores: bool = False) -> MetricDifference | None:
-    """The first value that differs, of scores alone where nothing else decides."""
-    return next((one for one in differences(a, b) if not scores or is_score(one.metric.name)), None)
+    """The first value that differs; `scores`: of scores whose values surely belong together."""
+    return next((one for one in differences(a, b) if not scores or one.is_sure_score), None)
 
 
 def shared(a: Record, b: Record) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 from repro.record.metric_names import is_metric, is_place, may_be_score
 from repro.structs import Struct
 
+AFTER = "after "  # begins a place that another line named
 DEEPEST = 4  # levels of dicts within a dict that are walked through
 OF_SAMPLES = frozenset(
     [
@@ -37,7 +38,7 @@ class Metric(Struct):
     """The library that it was handed to, `stdout`, `stderr`, or a file."""
     name: str
     at: str
-    """Where in the run it was logged, as far as that is known: `step 10`, `epoch 3`."""
+    """Where in the run it was logged, as far as that is known: `step 10`, `epoch 3`, or `after epoch 3` if another line named it."""
     value: str
     """The number, as text that holds all its bits, or as it was printed."""
 

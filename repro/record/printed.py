@@ -11,19 +11,20 @@ from typing import Any
 
 from repro.files import parsed
 from repro.record.metric_names import is_place, may_be_score, words
-from repro.record.metric_values import Metric, of_row
+from repro.record.metric_values import AFTER, Metric, of_row
 
 LONGEST = 4000  # characters of a line that is looked at
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 STATES = re.compile(r"[\r\x08]+")  # between two states of a bar
+DIGIT = re.compile(r"\d|nan|inf", re.IGNORECASE)
 BORDERS = re.compile(r"[│┃║]")
 BAR = re.compile(r"(?:it|s)/(?:s|it)\b|[━█#╸]{3}|\bm?s/step|\d%\|")
 FRACTION = re.compile(r"(?<![\w.])(\d+)/(\d+)(?![\w./])")
-NAME = r"[A-Za-z_][\w@./\-]*(?:\([\w@%]{1,8}\))?"
+NAME = r"[A-Za-z_][\w@./\-]{0,60}+(?:\([\w@%]{1,8}\))?"  # possessive: a long word is tried once
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b"
 UNIT = r"\s?(?:ms|s|secs?|seconds?|min|minutes?|h|hours?|[GMK]i?B|it/s|s/it|[a-z]+/s(?:ec)?)\b(?!\s*[:=])"
 PAIR = re.compile(
-    rf"""(?P<name>{NAME}(?:\ {NAME}){{0,3}})["']?
+    rf"""(?<![\w@./\-])(?P<name>{NAME}(?:\ {NAME}){{0,3}})["']?
     (?P<between>\s*[:=|]\s*|\s+(?:is|of|->)\s+|\s+)
     (?:[A-Za-z_.\d]+\()?[\[(]?
     (?P<value>{NUMBER})
@@ -34,7 +35,7 @@ PAIR = re.compile(
 
 
 def metrics(source: str, text: bytes) -> list[Metric]:
-    """The scores in a text, each with the epoch or step that its line names, or else the last one that was named."""
+    """The scores in a text, each at the epoch or step that its line names, or else after the last one that was named."""
     result: list[Metric] = []
     last = ""
     for line in text.decode(errors="replace").split("\n"):
@@ -46,15 +47,17 @@ def metrics(source: str, text: bytes) -> list[Metric]:
             result += of_row(source, row)
             continue
         places, scores = _pairs(state)
-        last = ", ".join(f"{name} {value}" for name, value in places.items()) or last
-        result += [Metric(source=source, name=name, at=last, value=value) for name, value in scores]
+        at = ", ".join(f"{name} {value}" for name, value in places.items())
+        last = at or last
+        place = at or (f"{AFTER}{last}" if last else "")
+        result += [Metric(source=source, name=name, at=place, value=value) for name, value in scores]
     return result
 
 
 def _last_state(line: str) -> str | None:
     """A line without what a terminal obeys; of a progress bar its last state. None where it has none to rely on."""
     states = [state for state in STATES.split(ESCAPE.sub("", line[-LONGEST:])) if state.strip()]
-    if not states or BORDERS.search(states[-1]):
+    if not states or not DIGIT.search(states[-1]) or BORDERS.search(states[-1]):
         return None
     state = states[-1]
     if not BAR.search(state):

@@ -185,7 +185,8 @@ class OwnCommand:
         difference = first_difference(record_of(baseline), record_of(repeat), False)
         if self.unsteady and (difference is None or difference.channel == OUTPUTS):
             self.notes.append(self.unsteady.note)
-        if difference is None or difference.channel != OUTPUTS or not record_of(baseline).steps:
+        rest = record_of(baseline).steps or record_of(baseline).metrics
+        if difference is None or difference.channel != OUTPUTS or not rest:
             self.divergence = difference
             return
         self.volatile = difference
@@ -194,7 +195,9 @@ class OwnCommand:
             trial.leave_out(difference.names)
         names = listed(difference.names)
         differ, them = ("differs", "it") if len(difference.names) == 1 else ("differ", "them")
-        self.notes.append(f"{names} {differ} from run to run; all other answers do without {them}, and rest on steps")
+        self.notes.append(
+            f"{names} {differ} from run to run; all other answers do without {them}, and rest on {'steps' if record_of(baseline).steps else 'metrics'}"
+        )
         log.info("equal but for %s; without %s, both have %s", names, them, (repeat.fingerprint or "")[:23])
 
     @property
@@ -239,7 +242,7 @@ class OwnCommand:
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
-                difference = None if obstacle else judgment.difference(trial)
+                difference = None if obstacle else self._steady(judgment, trial, run)
             except UsageError as error:
                 obstacle, difference = str(error).removeprefix("compare: "), None
             obstacles += [obstacle] if obstacle else []
@@ -260,6 +263,18 @@ class OwnCommand:
         else:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
+
+    def _steady(self, judgment: StepJudgment, trial: Trial, run: RunNamed) -> Difference | None:
+        """The first difference of a run, without metrics that differ between two runs with its change, as what is logged after some seconds."""
+        difference = judgment.difference(trial)
+        while difference and scores.is_doubtful(difference) and not judgment.question.control:
+            repeat = self._further(run, again(trial.change, 2))
+            names = scores.varying(trial.record, repeat.record)
+            if difference.measured and difference.measured.names not in names:
+                break
+            trial.leave_out_metrics(names)
+            difference = judgment.difference(trial)
+        return difference
 
     def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
         """The result of one more run: a generator decides; or, with the same change again, chance does."""

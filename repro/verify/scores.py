@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from repro.compare.difference import Difference
 from repro.compare.metrics import METRICS, MetricDifference, differences
-from repro.record.metric_names import is_score
 from repro.record.record import Record
 from repro.text import counted, listed
 
@@ -25,12 +24,12 @@ class Unsteady:
     @property
     def names(self) -> set[tuple[str, str]]:
         """The sources and names of the metrics."""
-        return {(one.metric.source, one.metric.name) for one in self.differing}
+        return {one.names for one in self.differing}
 
     @property
     def score(self) -> Difference | None:
         """The first score among them, after equal steps."""
-        first = next((one for one in self.differing if is_score(one.metric.name)), None)
+        first = next((one for one in self.differing if one.is_sure_score), None)
         if first is None or not self.steps:
             return None
         return Difference(None, METRICS, [first.metric.name], equal_before=self.steps, measured=first)
@@ -47,9 +46,19 @@ class Unsteady:
 
 def unsteady(a: Record, b: Record) -> Unsteady | None:
     """The metrics of two baseline runs that are left out, if there are any; scores decide where no step was seen."""
-    differing = [one for one in differences(a, b) if a.steps or not is_score(one.metric.name)]
-    names = {(one.metric.source, one.metric.name) for one in differing}
+    differing = [one for one in differences(a, b) if a.steps or not one.is_sure_score]
+    names = {one.names for one in differing}
     rest = [metric for metric in a.metrics if (metric.source, metric.name) not in names]
     if not differing or not (a.steps or a.outputs or rest):
         return None
     return Unsteady(tuple(differing), a.steps)
+
+
+def is_doubtful(difference: Difference) -> bool:
+    """True if a metric differs that may have been logged at another moment: one more run tells."""
+    return difference.measured is not None and bool(difference.equal_before or not difference.measured.sure)
+
+
+def varying(a: Record | None, b: Record | None) -> set[tuple[str, str]]:
+    """The metrics that differ between two runs with one change, by source and name."""
+    return {one.names for one in differences(a, b)} if a and b else set()

@@ -116,3 +116,10 @@ def test_a_sum_that_threads_split_in_pytorch() -> None:
     _, answers = verify("--ask", "threads", "--", *command)
     assert answers["threads"]["answer"] == "differs"
     assert answers["threads"]["first"]["name"] == "total loss"
+
+
+def test_a_file_of_times_beside_an_equal_score(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["--ask", "restart,threads", "--output", "{run}/time.txt", *evaluate("--out={run}", "--by=time")]
+    code, answers = verify(*words)
+    assert (code, answers["restart"]["first"]["channel"], answers["threads"]["answer"]) == (3, "outputs", "same")
+    assert "all other answers do without it, and rest on metrics" in " ".join(capfd.readouterr().out.split())

@@ -93,3 +93,13 @@ def test_records_that_share_only_metrics_are_comparable(tmp_path: Path) -> None:
     b.metrics = []
     with pytest.raises(UsageError, match="no output and no metric has the same name"):
         check_comparable(a, b)
+
+
+def test_after_equal_steps_values_that_may_be_of_other_moments_decide_nothing(tmp_path: Path) -> None:
+    values = [("loss", "after epoch 1", "0.5"), ("loss", "after epoch 2", "0.4"), ("acc", "", "0.9")]
+    later = [("loss", "after epoch 1", "0.6"), *values[1:]]
+    a, b = made(tmp_path / "a", values, straight(4)), made(tmp_path / "b", later, straight(4))
+    assert first(a, b) == ["`loss` (stdout) after epoch 1: 0.5 and 0.6"] and first_difference(a, b, False) is None
+    c = made(tmp_path / "c", [*values[:2], ("acc", "", "0.8")], straight(4))
+    difference = first_difference(a, c, False)
+    assert difference and difference.names == ["acc"]  # of which each run has one value

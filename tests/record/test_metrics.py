@@ -31,7 +31,11 @@ def shown(text: str) -> list[str]:
         ("Epoch [3/10], Step [100/600], Loss: 0.1234", ["Loss @ epoch 3, step 100 = 0.1234"]),
         (
             "Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.305400\nTest set: Average loss: 0.0298, Accuracy: 9905/10000 (99%)",
-            ["Loss @ epoch 1 = 2.305400", "Average loss @ epoch 1 = 0.0298", "Accuracy @ epoch 1 = 9905/10000"],
+            [
+                "Loss @ epoch 1 = 2.305400",
+                "Average loss @ after epoch 1 = 0.0298",
+                "Accuracy @ after epoch 1 = 9905/10000",
+            ],
         ),
         (
             "step:125/1000 val_loss:3.2785 train_time:12345ms step_avg:98.76ms",
@@ -41,7 +45,10 @@ def shown(text: str) -> list[str]:
         ("2026-11-28 04:42:38,123 - INFO - mAP@0.5 = 0.412", ["mAP@0.5 = 0.412"]),
         ("| rollout/ep_rew_mean | 22.1 |", ["rollout/ep_rew_mean = 22.1"]),
         ("accuracy                           0.97     10000", ["accuracy = 0.97"]),
-        ("Epoch 2/5\nloss: nan\nval loss: -1.5e-05", ["loss @ epoch 2 = nan", "val loss @ epoch 2 = -1.5e-05"]),
+        (
+            "Epoch 2/5\nloss: nan\nval loss: -1.5e-05",
+            ["loss @ after epoch 2 = nan", "val loss @ after epoch 2 = -1.5e-05"],
+        ),
         ("loss: tensor(0.5, device='cpu') acc: [91.2%]", ["loss = 0.5", "acc = 91.2"]),
         (BAR, ["loss = 0.5"]),
         (KERAS, ["accuracy = 0.25", "loss = 1.8"]),

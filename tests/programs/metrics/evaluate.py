@@ -31,6 +31,7 @@ def main() -> None:
     if options.by == "time":
         print(f"mean: {time.time() % 100}")  # a time under the name of a statistic
     if options.out:
+        (options.out / "time.txt").write_text(f"took {time.time()} s\n")
         rows.reverse()
         lines = sorted(rows, key=lambda row: row["id"] % options.batch_size)  # as workers finish them
         (options.out / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
