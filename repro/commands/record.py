@@ -105,7 +105,7 @@ def _summary(record: "Record") -> str:
     parts = [_steps(record) if record.steps else nothing]
     unseen = incomplete.unseen(record)
     parts += [unseen] if unseen else []
-    parts += metrics.said(record)
+    parts += metrics.said(record.metrics)
     if content.outputs:
         parts.append(f"outputs hashed: {len(content.outputs)}")
     parts += [note for note in content.notes if not any(text.endswith(note) for text in record.unseen)][:2]

@@ -63,7 +63,7 @@ class Difference:
 
 def check_comparable(a: Record, b: Record) -> None:
     """Raises UsageError if two records are of different programs, or share nothing that could be compared."""
-    if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()) and not metrics.shared(a, b):
+    if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()) and not metrics.compared(a, b):
         raise UsageError(
             f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
             "no output and no metric has the same name; record the command with --output"

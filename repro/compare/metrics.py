@@ -84,19 +84,18 @@ def first(a: Record, b: Record, scores: bool = False) -> MetricDifference | None
     return next((one for one in differences(a, b) if not scores or one.is_sure_score), None)
 
 
-def shared(a: Record, b: Record) -> int:
-    """The number of values that were compared."""
+def compared(a: Record, b: Record) -> list[Metric]:
+    """The values of `a` that belong to as many of `b`."""
     ours, theirs = _by_key(a.metrics), _by_key(b.metrics)
-    return sum(len(values) for key, values in ours.items() if len(theirs.get(key, ())) == len(values))
+    return [one for key, values in ours.items() if len(theirs.get(key, ())) == len(values) for one in values]
 
 
-def said(record: Record) -> list[str]:
-    """The metrics of a record, counted: a list of one text, or of none."""
-    names = {(metric.source, metric.name) for metric in record.metrics}
+def said(metrics: list[Metric]) -> list[str]:
+    """Metrics counted: a list of one text, or of none."""
+    names = {(metric.source, metric.name) for metric in metrics}
     if not names:
         return []
-    values = len(record.metrics)
-    return [f"metrics: {len(names)}" + (f" ({counted(values, 'value')})" if values > len(names) else "")]
+    return [f"metrics: {len(names)}" + (f" ({counted(len(metrics), 'value')})" if len(metrics) > len(names) else "")]
 
 
 def resumed_note(whole: Record, rest: Record) -> str:

@@ -63,7 +63,7 @@ class Content(Struct):
     unseen: list[str] | UnsetType = UNSET
     """Steps that were not fully observed, and why."""
     metrics: Hash | UnsetType = UNSET
-    """The SHA-256 of metrics.jsonl. Older versions wrote none."""
+    """The SHA-256 of metrics.jsonl; missing if there are no metrics."""
 
 
 @dataclass

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
@@ -169,7 +170,7 @@ class Recording:
             fingerprint=record.fingerprint(trained, hashes),
             loaded=bool(processes) or (self.folder / STEPS / LOADED).exists(),
             unseen=_unseen(processes),
-            metrics=metrics.write(self.folder, measured),
+            metrics=metrics.write(self.folder, measured) if measured else UNSET,
         )
         write_json(self.folder / FILE, signature.signed(msgspec.to_builtins(content)))
         return Record(self.folder, content, trained, metrics=measured)

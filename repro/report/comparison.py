@@ -50,12 +50,12 @@ def _held(a: Record, b: Record) -> str:
     shared = len(a.outputs.keys() & b.outputs.keys())
     steps = [counted(min(a.steps, b.steps), "step")] if a.steps else []
     outputs = [f"outputs: {shared}"] if shared else []
-    values = metrics.shared(a, b)
-    return ", ".join([*steps, *outputs, *([f"values of metrics: {values}"] if values else [])])
+    values = metrics.said(metrics.compared(a, b))
+    return ", ".join([*steps, *outputs, *values])
 
 
 def _described(record: Record) -> str:
-    fingerprint, said = record.content.fingerprint, metrics.said(record)
+    fingerprint, said = record.content.fingerprint, metrics.said(record.metrics)
     end = (
         f"{counted(record.steps, 'step')}, {short(fingerprint)}"
         if fingerprint

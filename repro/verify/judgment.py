@@ -101,7 +101,7 @@ class StepJudgment:
         outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
         other = without_effect(record_of(self.baseline), record, False)
         what = " and ".join(steps + outputs) or "no step"
-        return f"{len(trials) + 1} runs, {', '.join([what, *metrics.said(record)])}{other}"
+        return f"{len(trials) + 1} runs, {', '.join([what, *metrics.said(metrics.compared(record_of(self.baseline), record))])}{other}"
 
 
 class Outputs(StepJudgment):
@@ -240,7 +240,7 @@ def measured_meaning(meaning: str, difference: Difference) -> str:
 
 def _common(a: Record, b: Record) -> bool:
     """True if two records have something that can be compared."""
-    return bool(a.steps or b.steps or a.outputs.keys() & b.outputs.keys() or metrics.shared(a, b))
+    return bool(a.steps or b.steps or a.outputs.keys() & b.outputs.keys() or metrics.compared(a, b))
 
 
 def record_of(trial: Trial) -> Record:
