@@ -87,6 +87,13 @@ def test_a_metric_of_a_resumed_run_is_a_note(tmp_path: Path) -> None:
     assert resumed_note(a, made(tmp_path / "c", [("loss", "step 6", "0.6")], resumed(4, 8))) == ""
 
 
+def test_a_step_that_a_resumed_run_logs_twice(tmp_path: Path) -> None:
+    """It went on from before: the last value of a place counts."""
+    a = made(tmp_path / "a", [("loss", "step 5", "0.5")], straight(8))
+    b = made(tmp_path / "b", [("loss", "step 5", "0.7"), ("loss", "step 5", "0.6")], resumed(4, 8))
+    assert "at step 5: 0.5 and 0.6" in resumed_note(a, b)
+
+
 def test_records_that_share_only_metrics_are_comparable(tmp_path: Path) -> None:
     a, b = made(tmp_path / "a", LOSSES), made(tmp_path / "b", LOSSES)
     check_comparable(a, b)

@@ -70,6 +70,7 @@ def test_a_score_that_is_printed(text: str, expected: list[str]) -> None:
         "PyTorch 2.15, Python 3.11",
         "memory: 3.2 GB, score memory: 12",
         "UNKNOWN ERROR (303)",
+        "error 404",
         "pid 1234, port: 8080, seed: 7, threads: 4, num_workers=2",
         "Using 4 processes, epoch 3/10",
         "\r 50%|█████     | 5/10 [00:00<00:00, 95.1it/s, loss=0.9]",
