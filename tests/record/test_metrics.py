@@ -77,6 +77,7 @@ def test_a_score_that_is_printed(text: str, expected: list[str]) -> None:
         "100%|██████████| 10/10 [00:00<00:00, 97.2it/s, loss=0.",
         "3it [00:00, 95.1it/s, loss=0.9]",
         "│ test_loss │ 0.123 │",
+        "│ loss: 0.123 │",
         '{"lr": 0.1, "eval_every": 5}',
     ],
 )
