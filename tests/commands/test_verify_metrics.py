@@ -19,7 +19,8 @@ BATCH = ("--vary", "batch=--batch-size={}:1,7")
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PYTHONPATH", raising=False)
+    for name in ("PYTHONPATH", "PYTHONHASHSEED"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     return tmp_path
 
@@ -123,3 +124,9 @@ def test_a_file_of_times_beside_an_equal_score(capfd: pytest.CaptureFixture[str]
     code, answers = verify(*words)
     assert (code, answers["restart"]["first"]["channel"], answers["threads"]["answer"]) == (3, "outputs", "same")
     assert "all other answers do without it, and rest on metrics" in " ".join(capfd.readouterr().out.split())
+
+
+def test_what_is_logged_at_any_moment_is_left_out_of_an_answer() -> None:
+    code, answers = verify("--ask", "restart,hash_seed", *evaluate("--by=moment"))
+    assert (code, answers["hash_seed"]["answer"]) == (0, "same")
+    assert answers["hash_seed"]["why"] == "3 runs, no step, metrics: 2 (7 values)"
