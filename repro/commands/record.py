@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from repro.record.recording import Recording
 
 NOTHING_OBSERVED = "NOTHING WAS OBSERVED: no step of an optimizer was seen, so this record cannot show that two runs are the same; call repro.watch in the training loop (python -I, -E and -S ignore the observer)"
+ONLY_METRICS = "no step of an optimizer was seen, so metrics and outputs alone can be compared"
 EPILOG = "\n".join(
     [
         "The exit code is that of the command. `repro compare A B` compares two records.",
@@ -97,12 +98,14 @@ def _compared(recording: "Recording", other: "Record") -> int:
 
 def _summary(record: "Record") -> str:
     """Summarizes what was observed, in one line."""
-    from repro.compare import incomplete
+    from repro.compare import incomplete, metrics
 
     content = record.content
-    parts = [_steps(record) if record.steps else NOTHING_OBSERVED]
+    nothing = ONLY_METRICS if record.metrics else NOTHING_OBSERVED
+    parts = [_steps(record) if record.steps else nothing]
     unseen = incomplete.unseen(record)
     parts += [unseen] if unseen else []
+    parts += metrics.said(record.metrics)
     if content.outputs:
         parts.append(f"outputs hashed: {len(content.outputs)}")
     parts += [note for note in content.notes if not any(text.endswith(note) for text in record.unseen)][:2]

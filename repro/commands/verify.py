@@ -75,7 +75,7 @@ def parser() -> Parser:
     controls = "plant no faults in a resumed run that is the same (by default they show what would be noticed)"
     made.add_argument("--no-controls", action="store_true", help=controls)
     made.add_argument("--seed-option", metavar="'--seed={}'", help="the option that sets the seed of the command")
-    varied = "try values of an option that should change nothing (repeatable)"
+    varied = "try values of an option that should change nothing (repeatable); NAME batch: compare metrics and results of samples alone, up to order"
     made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
     made.add_argument("--image", metavar="IMAGE", help="Docker image or FILE.sif, for the question container")
     most = "number of runs at most (default: those of the questions, and 20 more to find why some differ)"
@@ -183,8 +183,11 @@ def _of_trainers(options: argparse.Namespace) -> int:
 def _questions(options: argparse.Namespace) -> list[str]:
     """The questions that --ask names; `all` are those that need not be named. UsageError for one that there is not."""
     names = options.ask.split(",") if options.ask is not None else [ALL]
+    varied = {text.partition("=")[0] for text in options.vary}
     for name in names:
-        if name not in QUESTIONS and name != ALL:
+        if name == "batch" and name not in varied:
+            raise UsageError("verify: --ask batch: name the option, as in --vary 'batch=--batch-size={}:1,7'")
+        if name not in QUESTIONS and name != ALL and name not in varied:
             raise UsageError(f"verify: --ask {name}: must be some of {ALL},{','.join(QUESTIONS)}")
     return [name for name in QUESTIONS if name in names or (ALL in names and name not in BY_NAME)]
 

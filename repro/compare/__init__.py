@@ -2,6 +2,7 @@
 
 comparison                    all that is known of it, as `compare` shows it
 difference                    step, channel and names of the first divergence
+metrics                       the first value of a metric that differs
 alignment, pairs, names       which steps, optimizers and arrays of two records belong together
 incomplete                    why records without a difference are not called the same
 reasons                       why: a list of named rules

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from repro.compare import metrics
+from repro.compare.metrics import METRICS, MetricDifference
 from repro.compare.names import number_of
 from repro.compare.pairs import Pair, natural, pairs
 from repro.errors import UsageError
@@ -50,18 +52,21 @@ class Difference:
     """The ranks that go on after each step, if that is not one step for all."""
     among: Among | None = None
     """The process that differs, of several that are not ranks."""
+    measured: MetricDifference | None = None
+    """The value of a metric that differs, where no step does."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
-        return {"step": self.step, "channel": self.channel, "name": self.names[0] if self.names else None} | ranks
+        at = {"at": self.measured.metric.at} if self.measured else {}
+        return {"step": self.step, "channel": self.channel, "name": self.names[0] if self.names else None} | ranks | at
 
 
 def check_comparable(a: Record, b: Record) -> None:
     """Raises UsageError if two records are of different programs, or share nothing that could be compared."""
-    if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()):
+    if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()) and not metrics.compared(a, b):
         raise UsageError(
             f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
-            "no output has the same name; record the command with --output"
+            "no output and no metric has the same name; record the command with --output"
         )
     seen = [
         any(process.steps for process in one.processes) for one in (a, b)
@@ -101,8 +106,14 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
             seen = [(process, called, step, other) for (process, step, other), called in raced]
             first.among = Among(number, len(a.processes), min(seen, key=lambda one: one[0] != number, default=None))
         return first
+    ends = min(a.steps, b.steps) or None
+    # After the same steps a score alone decides: another name may be that of a time. A resumed run may average anew.
+    scores = ends is not None or resumed is None
+    measured = None if resumed or any(pair.offset for pair in both) else metrics.first(a, b, scores)
+    if measured:
+        return Difference(None, METRICS, [measured.metric.name], equal_before=ends, measured=measured)
     names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
-    return Difference(None, OUTPUTS, names, equal_before=min(a.steps, b.steps) or None) if names else None
+    return Difference(None, OUTPUTS, names, equal_before=ends) if names else None
 
 
 def _overtaken(record: Record) -> Iterator[tuple[int, int, int]]:

@@ -12,6 +12,7 @@ calls, traces       updates by hand in JAX; its compiled functions, traced
 nnx_calls           updates by hand in Flax NNX
 estimators          steps of scikit-learn
 boosting            steps of XGBoost and LightGBM
+metrics             numbers that the program hands to a library that logs
 windows             waits between two backward passes
 states              one hash of all that an object holds
 batches             batches of PyTorch's loaders, or what modules are called with

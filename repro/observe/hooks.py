@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 
 from ..inject import imports
-from . import files, generators, hashing, recorder, windows
+from . import files, generators, hashing, metrics, recorder, windows
 from . import watched as watched  # repro.watch finds it in sys.modules
 
 # The module that is waited for, and the files of this folder that then hook into it, in this order.
@@ -40,6 +40,14 @@ def install_hooks(name: str, module: ModuleType) -> None:
         recorder.unseen(f"{name} is not observed: {type(error).__name__}: {error}")
 
 
+def install_metrics(name: str, module: ModuleType) -> None:
+    """Has the metrics that a module logs written down; without that, no step is less observed."""
+    try:
+        metrics.MODULES[name](module)
+    except Exception as error:
+        recorder.note(f"metrics of {name} are not observed: {type(error).__name__}: {error}")
+
+
 def start() -> None:
     """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY, _KEEP and _HOLD say."""
     folder, every = os.environ["REPRO_OBSERVE"], os.environ.get("REPRO_OBSERVE_EVERY", "")
@@ -52,4 +60,6 @@ def start() -> None:
     imports.finder.around = generators.execute_import
     for name in WATCHERS:
         imports.finder.when_imported(name, functools.partial(install_hooks, name))
+    for name in metrics.MODULES:
+        imports.finder.when_imported(name, functools.partial(install_metrics, name))
     imports.start()

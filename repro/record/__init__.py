@@ -8,6 +8,8 @@ process, guard       its processes: started, ended, also if their starter was ki
 typed_lines          a line that the observer wrote: parsed, checked and typed
 lines, new_lines     the lines of each process, and those that come during a run
 seal, signature      the running hash of the lines; the key that makes a record one's own
+metrics, metric_values, metric_names  the scores that it logs, prints and writes
+printed, metric_files  those in what it prints, and in files
 outputs, arrays      files that the command writes; arrays that `--keep` holds
 provenance           the facts that can decide its bits
 warnings             what is suspicious in a single record

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from repro.errors import ReproError
 from repro.files import matching, read_lines
 from repro.record.seal import Chain
-from repro.record.typed_lines import About, End, Line, Note, Step, read_line
+from repro.record.typed_lines import About, End, Line, Logged, Note, Step, read_line
 from repro.structs import Flaw
 from repro.text import printable
 
@@ -64,6 +64,8 @@ class Process:
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """Steps that were not fully observed, and why."""
+    metrics: list[Logged] = field(default_factory=list)
+    """Numbers that it handed to libraries that log."""
     seal: str = ""
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
@@ -147,6 +149,8 @@ def take(process: Process, text: bytes) -> Line | None:
         process.about = line
     elif isinstance(line, End):
         process.observing = line.seconds
+    elif isinstance(line, Logged):
+        process.metrics.append(line)
     elif isinstance(line, Note):
         process.notes.append(line.text)
         if line.unseen is not UNSET:

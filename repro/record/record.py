@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from msgspec import UNSET, UnsetType
 
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
-from repro.record import arrays
+from repro.record import arrays, metrics
 from repro.record.lines import AGAIN, STEPS, Process, processes
+from repro.record.metric_values import Metric
 from repro.structs import Fingerprint, Flaw, Hash, Number, Struct, Time, converted
 from repro.text import printable
 
@@ -61,6 +62,8 @@ class Content(Struct):
     """True if a Python process of the command loaded the observer."""
     unseen: list[str] | UnsetType = UNSET
     """Steps that were not fully observed, and why."""
+    metrics: Hash | UnsetType = UNSET
+    """The SHA-256 of metrics.jsonl; missing if there are no metrics."""
 
 
 @dataclass
@@ -71,6 +74,8 @@ class Record:
     content: Content
     processes: list[Process]
     """The processes that took steps, in an order that is the same in each run."""
+    metrics: list[Metric] = field(default_factory=list, kw_only=True)
+    """What the program logged, printed or wrote as its scores."""
 
     @property
     def steps(self) -> int:
@@ -130,7 +135,9 @@ def read(path: Path) -> Record:
         checked = converted(content, Content)
     except Flaw as flaw:
         raise ReproError(f"record: {path / FILE}: {flaw}; {AGAIN}") from None
-    record = Record(path, checked, [process for process in processes(path) if process.steps])
+    trained = [process for process in processes(path) if process.steps]
+    measured = [] if checked.metrics is UNSET else metrics.read(path, checked.metrics)
+    record = Record(path, checked, trained, metrics=measured)
     _check_whole(record, content["outputs"])
     return record
 

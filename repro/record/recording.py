@@ -13,19 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
 from repro.machine.variables import deciding
-from repro.record import lines, outputs, portable, provenance, record, signature
+from repro.record import lines, metric_files, metrics, outputs, portable, provenance, record, signature
 from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
+from repro.record.metric_values import Metric
 from repro.record.portable import Computed
 from repro.record.record import FILE, SCHEMA, Content, Record, TrainedProcess
 from repro.record.running import Ended, Watch, in_background, pass_through
-from repro.text import escaped
+from repro.text import RUN, escaped
 
 
 @dataclass
@@ -66,8 +68,11 @@ class Recording:
         if self.runtime:
             self.runtime.prepare(self._shared, self.run)
         self.before = outputs.states(outputs.matched(self.patterns, self.run))
+        self.metrics_before = outputs.states(self._metric_files())
         inside = self.runtime.scripts() if self.runtime else []
         self.facts = provenance.beforehand([*self.command, *inside], self.place)
+        self.texts: dict[str, bytes] = {}
+        """What it printed, by the name of the file; nothing where it ran in the foreground."""
         self.started = datetime.now(UTC)
         self.clock = time.perf_counter()
 
@@ -117,7 +122,11 @@ class Recording:
         cores: int | None = None,
     ) -> Ended:
         """Runs the command in the background, until it ends or is over; what it prints lies beside the record."""
-        return in_background(self.words, self.folder.parent, is_over, number, self.runtime, cores, env=self.environment)
+        place = self.folder.parent
+        before = {name: len(_printed(place / name)) for name in metrics.PRINTED}
+        ended = in_background(self.words, place, is_over, number, self.runtime, cores, env=self.environment)
+        self.texts = {name: _printed(place / name)[size:] for name, size in before.items()}
+        return ended
 
     def pass_through(self, is_over: Watch | None = None) -> int:
         """Runs the command in the foreground, until it ends or is over; its exit code."""
@@ -133,6 +142,7 @@ class Recording:
         files = outputs.matched(self.patterns, self.run)
         new = outputs.written(self.before, outputs.states(files))
         hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
+        measured = self._metrics(processes)
         launchers = {one.about.parent for one in trained}  # as torchrun, which trains nothing itself
         telling = [one for one in processes if one.steps or one.about.pid not in launchers]
         unmatched = [pattern for pattern in self.patterns if not outputs.matched([pattern], self.run)]
@@ -160,9 +170,29 @@ class Recording:
             fingerprint=record.fingerprint(trained, hashes),
             loaded=bool(processes) or (self.folder / STEPS / LOADED).exists(),
             unseen=_unseen(processes),
+            metrics=metrics.write(self.folder, measured) if measured else UNSET,
         )
         write_json(self.folder / FILE, signature.signed(msgspec.to_builtins(content)))
-        return Record(self.folder, content, trained)
+        return Record(self.folder, content, trained, metrics=measured)
+
+    def _metric_files(self) -> dict[str, Path]:
+        """The files that may hold metrics: in `{run}`, and those that --output names."""
+        files = outputs.matched([*([RUN] if self.run else []), *self.patterns], self.run)
+        return {name: path for name, path in files.items() if metric_files.may_hold(path)}
+
+    def _metrics(self, processes: Sequence[Process]) -> list[Metric]:
+        """What the command logged, printed or wrote as its scores."""
+        files = self._metric_files()
+        new = outputs.written(self.metrics_before, outputs.states(files))
+        return metrics.gathered(processes, self.texts, {name: path for name, path in files.items() if name in new})
+
+
+def _printed(path: Path) -> bytes:
+    """What was printed into a file, as far as it is read."""
+    try:
+        return path.read_bytes()[: metrics.LARGEST]
+    except OSError:
+        return b""
 
 
 def _unseen(processes: Sequence[Process]) -> list[str]:

@@ -77,6 +77,19 @@ class End(Struct):
     """The seconds that the observer took."""
 
 
+class Logged(Struct):
+    """A line of the kind `metric`: a number that the program handed to a library that logs."""
+
+    source: str
+    """The library."""
+    name: str
+    value: Annotated[str, Meta(max_length=40)]
+    """The number, as text that holds all its bits."""
+    step: Integer | None = None
+    unit: str = "step"
+    """The unit in which `step` counts: step, epoch."""
+
+
 class Operation(Struct):
     """A line of the kind `operation`, of a step that is looked into."""
 
@@ -110,8 +123,15 @@ class Operation(Struct):
         return f"{within} ({self.line})" if self.line else within
 
 
-Line = Step | Note | About | End | Operation
-KINDS: dict[str, type[Line]] = {"step": Step, "note": Note, "process": About, "end": End, "operation": Operation}
+Line = Step | Note | About | End | Logged | Operation
+KINDS: dict[str, type[Line]] = {
+    "step": Step,
+    "note": Note,
+    "process": About,
+    "end": End,
+    "metric": Logged,
+    "operation": Operation,
+}
 INFORMATIVE = (About, End)
 """Lines of a process about itself; without them its steps are as good."""
 

@@ -44,6 +44,7 @@ def _where(first: Difference | None) -> str:
     if first is None:
         return ""
     step = [f"step {first.step}"] if first.step is not None else []
+    step += [first.measured.metric.at] if first.measured and first.measured.metric.at else []
     among = [ranks(first.ranks)] if first.ranks else [str(first.among)] if first.among else []
     name = f": {first.names[0]}" if first.names else ""
     return ", ".join([*step, *among, first.channel]) + name

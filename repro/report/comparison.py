@@ -1,7 +1,9 @@
 """The output of `compare` for two records."""
 
+from repro.compare import metrics
 from repro.compare.comparison import Comparison
 from repro.compare.difference import without_effect
+from repro.compare.metrics import resumed_note
 from repro.compare.pairs import pairs
 from repro.record.record import Record
 from repro.text import counted, listed, printable, ranks, short
@@ -17,7 +19,8 @@ def told(comparison: Comparison) -> str:
     lines = [printable(f"A  {_described(a)}"), printable(f"B  {_described(b)}")]
     if difference is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
-        equal = f"{''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"
+        averaged = resumed_note(a, b) if on else ""
+        equal = f"{''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}{averaged}"
         unseen = comparison.unseen
         lines.append(printable(f"inconclusive: {equal}, but {unseen}" if unseen else f"same: {equal}"))
         return "\n".join(
@@ -26,6 +29,8 @@ def told(comparison: Comparison) -> str:
     where = f"at step {difference.step}" if difference.step is not None else "after the last step"
     if difference.pair and difference.pair.offset:
         where += f" of A, which is step {(difference.step or 0) - difference.pair.offset} of B, resumed after {difference.pair.offset}"
+    if difference.measured and difference.equal_before is None:
+        where = "without a step"
     since = f"; equal until step {difference.equal_before}" if difference.equal_before is not None else ""
     process = ranks(difference.ranks) if difference.ranks else difference.among
     among = f", in {process}" if process else ""
@@ -44,12 +49,20 @@ def told(comparison: Comparison) -> str:
 def _held(a: Record, b: Record) -> str:
     shared = len(a.outputs.keys() & b.outputs.keys())
     steps = [counted(min(a.steps, b.steps), "step")] if a.steps else []
-    return ", ".join([*steps, f"outputs: {shared}"] if shared else steps)
+    outputs = [f"outputs: {shared}"] if shared else []
+    values = metrics.said(metrics.compared(a, b))
+    return ", ".join([*steps, *outputs, *values])
 
 
 def _described(record: Record) -> str:
-    fingerprint = record.content.fingerprint
-    end = f"{counted(record.steps, 'step')}, {short(fingerprint)}" if fingerprint else "nothing observed"
+    fingerprint, said = record.content.fingerprint, metrics.said(record.metrics)
+    end = (
+        f"{counted(record.steps, 'step')}, {short(fingerprint)}"
+        if fingerprint
+        else said[0]
+        if said
+        else "nothing observed"
+    )
     code = record.content.exit_code
     return f"{record.path}: {end}" + (f", ended with code {code}" if code else "")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
+from repro.compare.metrics import METRICS
 from repro.frameworks import FRAMEWORKS
 from repro.record.warnings import RecordWarning
 from repro.structs import Struct
@@ -261,6 +262,8 @@ def _says(answer: Answer, evidence: list[str | None]) -> str:
 
 def _where(first: FirstDifference) -> str:
     """The first difference, its size and its most likely cause."""
+    if first.channel == METRICS:
+        return f"first seen in the metric {first.tensor}"
     where = f"first seen at step {first.step}" if first.step is not None else "no step is known"
     if first.ranks:
         where += f" in {ranks(first.ranks)}"

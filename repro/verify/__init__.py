@@ -7,10 +7,12 @@ judgment.py, resumption.py   comparison of these runs; of a resumed one with the
 experiment.py                what a training that describes itself says of its run
 machines.py                  the question across machines, answered from their results
 baselines.py                 the two baseline runs
+scores.py                    metrics that differ between them
 causes.py, hypotheses.py     causes that further runs test, and how; dependence.py: of a resumed run
 caches.py                    caches that a run finds empty, or as such a run left them
 cure.py, remedies.py         `--cure`: remedies tried, and what each sets
 vary.py                      an option of the command as a question
+batch_sizes.py, rows.py      other batches in an evaluation; rows of result files, in any order
 stops.py, windows.py         points at which a command is stopped, also within an accumulation window
 power.py, checkpoint_copies.py  faults that are planted where a run went on, to see whether they are seen
 checkpoints.py               files that it may resume from, once they are whole

@@ -24,12 +24,12 @@ def check_observed(trial: Trial, first: Trial | None) -> None:
     if trial.error:
         raise ReproError(f"verify: the command fails as it stands: {trial.error}; see {trial.folder}")
     record = record_of(trial)
-    if record.steps or record.outputs or trial.change == REPEAT:
+    if record.steps or record.outputs or record.metrics or trial.change == REPEAT:
         return
     lost = incomplete.not_loaded(record)
     notes = "".join(f"; {note}" for note in [lost, *record.content.notes[:2]] if note)
     raise ReproError(
-        f"verify: nothing in the command was observed: no step of an optimizer, and no output; name what it writes with --output GLOB, or call repro.watch in a custom loop{notes}"
+        f"verify: nothing in the command was observed: no step of an optimizer, no output and no metric; name what it writes with --output GLOB, or call repro.watch in a custom loop{notes}"
     )
 
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from repro.compare.difference import Difference
+from repro.compare.metrics import METRICS
 from repro.record.lines import STARTS
 from repro.verify.caches import EMPTIED
 from repro.verify.command_questions import UNCACHED
@@ -23,7 +24,7 @@ def _draws(divergence: Difference) -> bool:
     """True if drawn numbers may decide: they differ first, or may be drawn in what is not seen of a step."""
     pair, step = divergence.pair, divergence.step or 0
     unseen = pair is not None and any(pair.hashes(step, channel) is None for channel in ("batch", "gradients"))
-    return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS) or unseen)
+    return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS, METRICS) or unseen)
 
 
 def _is_late(divergence: Difference) -> bool:

@@ -18,8 +18,9 @@ from repro.errors import UsageError
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
 from repro.text import RUN, listed, slug
-from repro.verify import baselines, dependence, power
+from repro.verify import baselines, dependence, power, scores
 from repro.verify.answers import Answer
+from repro.verify.batch_sizes import BatchSizes
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import COMMAND_QUESTIONS, HASH_SEED, MOVED, OBJECTS_DECIDE
 from repro.verify.command_runs import Trials
@@ -46,6 +47,7 @@ JUDGMENTS: dict[str, type[StepJudgment]] = {
     "steps": StepJudgment,
     "outputs": Outputs,
     "varied": Varied,
+    "batch": BatchSizes,
     "filled": Filled,
     "slowed": Slowed,
     "listed": Listed,
@@ -89,6 +91,8 @@ class OwnCommand:
     """The first difference of two baseline runs."""
     volatile: Difference | None = None
     """Files that differ from run to run though all steps are the same: all other answers do without them."""
+    unsteady: scores.Unsteady | None = None
+    """Metrics that differ from run to run: all other answers do without them."""
     names_vary: bool = False
     """True if some outputs have other names in each run, as TensorBoard's: then no run is expected to write them."""
     why: str | None = None
@@ -172,6 +176,7 @@ class OwnCommand:
         elif self.volatile and self.baseline:
             unknown = [name for name in trial.hashes if name not in self.baseline.hashes]
             trial.leave_out(unknown if self.names_vary else self.volatile.names)
+        trial.leave_out_metrics(self.unsteady.names if self.unsteady else ())
         return trial
 
     def stops_of(self, change: Change) -> list[Stop]:
@@ -191,8 +196,14 @@ class OwnCommand:
         return own_folder and not changed and not self.command.keep
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
+        self.unsteady = scores.unsteady(record_of(baseline), record_of(repeat))
+        for trial in (baseline, repeat):
+            trial.leave_out_metrics(self.unsteady.names if self.unsteady else ())
         difference = first_difference(record_of(baseline), record_of(repeat), False)
-        if difference is None or difference.channel != OUTPUTS or not record_of(baseline).steps:
+        if self.unsteady and (difference is None or difference.channel == OUTPUTS):
+            self.notes.append(self.unsteady.note)
+        rest = record_of(baseline).steps or record_of(baseline).metrics
+        if difference is None or difference.channel != OUTPUTS or not rest:
             self.divergence = difference
             return
         self.volatile = difference
@@ -201,7 +212,9 @@ class OwnCommand:
             trial.leave_out(difference.names)
         names = listed(difference.names)
         differ, them = ("differs", "it") if len(difference.names) == 1 else ("differ", "them")
-        self.notes.append(f"{names} {differ} from run to run; all other answers do without {them}, and rest on steps")
+        self.notes.append(
+            f"{names} {differ} from run to run; all other answers do without {them}, and rest on {'steps' if record_of(baseline).steps else 'metrics'}"
+        )
         log.info("equal but for %s; without %s, both have %s", names, them, (repeat.fingerprint or "")[:23])
 
     @property
@@ -226,10 +239,11 @@ class OwnCommand:
             lost = incomplete.not_loaded(record_of(baseline))
             answer.answer, answer.reason = CANNOT_TELL, lost or NO_STEP
             return answer
-        if question.repeats and self.volatile:
-            answer.answer, answer.says = DIFFERS, str(reasons.reason(self.volatile))
+        alone = (self.unsteady.score if self.unsteady else None) or self.volatile
+        if question.repeats and alone:
+            answer.answer, answer.says = DIFFERS, str(reasons.reason(alone))
             answer.runs = [run_name(BASELINE), run_name(REPEAT)]
-            answer.comparison = known(record_of(baseline), record_of(repeat), self.volatile)
+            answer.comparison = known(record_of(baseline), record_of(repeat), alone)
             return answer
         compared = run(run_name(self._compared_with(question)))
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
@@ -245,7 +259,7 @@ class OwnCommand:
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
-                difference = None if obstacle else judgment.difference(trial)
+                difference = None if obstacle else self._steady(judgment, trial, run)
             except UsageError as error:
                 obstacle, difference = str(error).removeprefix("compare: "), None
             obstacles += [obstacle] if obstacle else []
@@ -294,6 +308,18 @@ class OwnCommand:
             for change in changes:
                 yield run(run_name(change))
 
+    def _steady(self, judgment: StepJudgment, trial: Trial, run: RunNamed) -> Difference | None:
+        """The first difference of a run, without metrics that differ between two runs with its change, as what is logged after some seconds."""
+        difference = judgment.difference(trial)
+        while difference and scores.is_doubtful(difference) and not judgment.question.control:
+            repeat = self._further(run, again(trial.change, 2))
+            names = scores.varying(trial.record, repeat.record)
+            if difference.measured and difference.measured.names not in names:
+                break
+            trial.leave_out_metrics(names)
+            difference = judgment.difference(trial)
+        return difference
+
     def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
         """The result of one more run: a generator decides; or, with the same change again, chance does."""
         further = partial(self._further, run)
@@ -303,7 +329,7 @@ class OwnCommand:
             return None
         repeat = further(again(trial.change, 2))
         result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
-        cut = trial.divergence is not None and result and (result.lengths or result.channel == OUTPUTS)
+        cut = trial.divergence is not None and result and (result.lengths or result.step is None)
         if not result or cut:  # a run that was ended at its first difference is equal as far as it came
             return self._of_objects(judgment, trial, further)
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"

@@ -252,6 +252,8 @@ class CureSearch:
         trial = trials.run(change, self.own.stops_of(change), against if self.own.may_end_early else None)
         if self.own.volatile and not self.question.repeats:
             trial.leave_out(self.own.volatile.names)
+        if self.own.unsteady and not self.question.repeats:
+            trial.leave_out_metrics(self.own.unsteady.names)
         return trial
 
     def _difference(self, first: Record, trial: Trial) -> Difference | None:
@@ -260,5 +262,9 @@ class CureSearch:
             return trial.divergence
         a, b = first, record_of(trial)
         if self.own.divergence and self.own.divergence.channel != OUTPUTS:
-            a, b = (replace(one, content=structs.replace(one.content, outputs={})) for one in (a, b))
+            metrics = self.own.divergence.measured is not None
+            a, b = (
+                replace(one, content=structs.replace(one.content, outputs={}), metrics=one.metrics if metrics else [])
+                for one in (a, b)
+            )
         return first_difference(a, b, False)

@@ -10,6 +10,7 @@ from math import comb
 from typing import Protocol
 
 from repro.compare.difference import Difference, first_difference
+from repro.compare.metrics import METRICS
 from repro.compare.reasons.case import RUNS
 from repro.record.lines import CHANNELS
 from repro.record.record import OUTPUTS
@@ -146,7 +147,7 @@ class _Tested:
         if a is b:
             return True
         difference = first_difference(a.record, b.record, False) if a.record and b.record else self.divergence
-        if difference is None or (difference.channel == OUTPUTS and self.divergence.channel != OUTPUTS):
+        if difference is None or _kind(difference) > _kind(self.divergence):
             return True
         later = (
             self.divergence.step is not None
@@ -203,6 +204,11 @@ def again(change: Change, count: int) -> Change:
 def _differ(a: Trial, b: Trial) -> bool:
     """True if two runs differ, or one of them failed."""
     return a.record is None or b.record is None or first_difference(a.record, b.record, False) is not None
+
+
+def _kind(difference: Difference) -> int:
+    """A sort key: steps, then metrics, then outputs."""
+    return (METRICS, OUTPUTS).index(difference.channel) + 1 if difference.channel in (METRICS, OUTPUTS) else 0
 
 
 def _place(difference: Difference) -> tuple[int, int]:

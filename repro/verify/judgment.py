@@ -4,11 +4,12 @@ Each class compares a run with the baseline in one way, and says what sameness r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from repro.compare import incomplete
+from repro.compare import incomplete, metrics
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.facts import besides_the_container
+from repro.compare.metrics import MetricDifference
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted, listed
 from repro.verify.questions import Question
@@ -20,6 +21,7 @@ PYTHONS_CLOCK = "; the time that Python reports was changed; with the program fa
 EXPLAINED_BY_CONTENT = (
     ": what differs may hold the changed value itself, or follow from it after the last step (a guess)"
 )
+NOTHING_COMMON = "no step was seen, and no output or metric that both runs have"
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -56,7 +58,11 @@ class StepJudgment:
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         """The reason not to call runs without a difference the same."""
-        return incomplete.unseen(*(trial.record for trial in (self.baseline, *trials) if trial.record))
+        base = record_of(self.baseline)
+        records = [trial.record for trial in trials if trial.record]
+        if any(not _common(base, record) for record in records):
+            return NOTHING_COMMON
+        return incomplete.unseen(base, *records)
 
     def meaning(self, trial: Trial, difference: Difference, shown: str | None = None) -> str:
         """The reason that a run differs; `shown` is the result of one more run about it."""
@@ -72,6 +78,8 @@ class StepJudgment:
     def _what_it_means(self, difference: Difference) -> str:
         """The question's own words; where all steps are the same, nothing that explains how a step could differ."""
         meaning = self.question.meaning
+        if difference.measured and not self.question.control:
+            return measured_meaning(meaning, difference)
         if self.question.control or difference.channel != OUTPUTS or difference.equal_before is None:
             return meaning
         changed, explained, _ = meaning.partition(": ")
@@ -92,7 +100,8 @@ class StepJudgment:
         steps = [counted(record.steps, "step")] if record.steps else []
         outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
         other = without_effect(record_of(self.baseline), record, False)
-        return f"{len(trials) + 1} runs, {' and '.join(steps + outputs)}{other}"
+        what = " and ".join(steps + outputs) or "no step"
+        return f"{len(trials) + 1} runs, {', '.join([what, *metrics.said(metrics.compared(record_of(self.baseline), record))])}{other}"
 
 
 class Outputs(StepJudgment):
@@ -127,19 +136,30 @@ class Outputs(StepJudgment):
         return f"the same {what}; {observed:.1f} s observed, {trial.seconds:.1f} s not"
 
 
+@dataclass
 class Varied(StepJudgment):
-    """Every hashed step, and the outputs that both wrote: an option may have more or fewer of them written."""
+    """Every hashed step, and the outputs that both wrote: an option may have more or fewer of them written.
+
+    After equal steps no metric decides: the option may say over how many of them it is averaged.
+    """
+
+    measured: dict[str, MetricDifference] = field(default_factory=dict)
+    """By label of a run: the first metric that differs, though all steps are equal."""
 
     def obstacle(self, trial: Trial) -> str | None:
         ours, theirs = self.baseline.hashes.keys(), trial.hashes.keys()
-        if not record_of(trial).steps and not ours & theirs:
-            return "no step was seen, and no output that both runs wrote"
+        if not _common(record_of(self.baseline), record_of(trial)):
+            return NOTHING_COMMON
         trial.leave_out([*theirs - ours])
         trial.incomparable = bool(ours - theirs)
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
         difference = super().difference(trial)
+        if difference and difference.measured and difference.equal_before:  # the option may decide what is averaged
+            self.measured[trial.change.label] = difference.measured
+            a, b = (replace(one, metrics=[]) for one in self.records(trial))
+            difference = first_difference(a, b, False)
         if difference is None or difference.channel != OUTPUTS:
             return difference
         difference.names = [name for name in difference.names if name in trial.hashes and name in self.baseline.hashes]
@@ -159,7 +179,11 @@ class Varied(StepJudgment):
         alone = {name for trial in trials for name in [*trial.left_out, *ours - trial.hashes.keys()]}
         alone -= {*self.baseline.left_out}
         more = f"; {counted(len(alone), 'output')} not compared, as only some runs wrote them" if alone else ""
-        return super().sameness(trials) + more
+        noted = "".join(
+            f"; but a metric differs, {label}: {one}; the option may change what it is averaged over"
+            for label, one in self.measured.items()
+        )
+        return super().sameness(trials) + more + noted
 
 
 class Filled(StepJudgment):
@@ -219,6 +243,18 @@ class Cold(StepJudgment):
         return super().sameness(trials) + (
             f"; left in caches: {listed(left)}" if left else "; nothing was left in caches"
         )
+
+
+def measured_meaning(meaning: str, difference: Difference) -> str:
+    """What was changed, and the metric that differs; a question's explanation of how a step could differ only without steps."""
+    if difference.equal_before is None:
+        return f"{meaning}; {difference.measured}" if meaning else str(difference.measured)
+    return f"{meaning.partition(': ')[0]}; {difference.measured}; all {counted(difference.equal_before, 'step')} are the same"
+
+
+def _common(a: Record, b: Record) -> bool:
+    """True if two records have something that can be compared."""
+    return bool(a.steps or b.steps or a.outputs.keys() & b.outputs.keys() or metrics.compared(a, b))
 
 
 def record_of(trial: Trial) -> Record:

@@ -129,6 +129,7 @@ class Question:
         "outputs",
         "resumed",
         "varied",
+        "batch",
         "filled",
         "slowed",
         "listed",
@@ -138,7 +139,7 @@ class Question:
         "evaluation",
     ] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
-    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
+    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | batch (metrics and rows of files, up to order) | filled (steps, of runs
     whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
     listed (steps, where a folder was listed) | clocked
     (steps, of runs with another clock) | cold (steps, with emptied caches, and with what such a run left) | fingerprint, evaluation (what a reference trainer says of itself)."""

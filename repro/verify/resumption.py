@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from repro.compare import reasons
+from repro.compare import metrics, reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.pairs import Pair, pairs
@@ -77,7 +77,12 @@ class Resumed(StepJudgment):
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
         covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides), _within(trials))
-        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}"
+        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}{self._measured(trials)}"
+
+    def _measured(self, trials: Sequence[Trial]) -> str:
+        """A metric of a resumed run that differs, though no step does."""
+        whole = record_of(self.baseline)
+        return next(filter(None, (metrics.resumed_note(whole, record_of(trial)) for trial in trials)), "")
 
 
 def lacks_checkpoint(trial: Trial, whole: Record) -> bool:

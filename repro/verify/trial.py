@@ -1,7 +1,7 @@
 """A command, and the result of one of its runs."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -137,6 +137,11 @@ class Trial:
             for name in names:
                 self.record.outputs.pop(name, None)
         self._compute_fingerprint()
+
+    def leave_out_metrics(self, names: Collection[tuple[str, str]]) -> None:
+        """Takes metrics out of what is compared, by source and name."""
+        if self.record and names:
+            self.record.metrics = [one for one in self.record.metrics if (one.source, one.name) not in names]
 
     def as_run(self) -> Run:
         """The run as results.json has it."""

@@ -8,10 +8,12 @@ from collections.abc import Collection, Sequence
 
 from repro.errors import UsageError
 from repro.text import slug
-from repro.verify.questions import DIFFERS, SAME, Change, Question
+from repro.verify.questions import ALWAYS, DIFFERS, NEVER, SAME, Change, Question
 
 EXAMPLE = "'workers=--num-workers={}:0,4'"
 PLACE = "{}"
+BATCH = "batch"
+"""The name of a question about other batches in an evaluation: nothing is promised, and steps are not compared."""
 NOTHING = "the option changes nothing: the command does not use it, or nothing that is seen depends on it"
 
 
@@ -76,8 +78,9 @@ def _question(text: str) -> Question:
         tuple(
             Change(f"{name} {n}: {_typed(words, value)}", option=(option, value)) for n, value in enumerate(tried, 1)
         ),
+        promise=NEVER if name == BATCH else ALWAYS,
         control=last == DIFFERS,
-        compared="varied",
+        compared="batch" if name == BATCH else "varied",
         meaning="another value, as it should" if last == DIFFERS else "only this option was changed",
         sameness=NOTHING if last == DIFFERS else "",
     )

@@ -540,7 +540,11 @@ def test_an_option_that_should_change_nothing(here: Path) -> None:
         (("--resume", "'", "--", "true"), 2, '--resume "\'": No closing quotation'),
         (("--resume", "", "--", "true"), 2, "is empty"),
         (("--", "/no/such"), 2, "'/no/such' cannot be started"),
-        (("--", "true"), 1, "nothing in the command was observed: no step of an optimizer, and no output; name"),
+        (
+            ("--", "true"),
+            1,
+            "nothing in the command was observed: no step of an optimizer, no output and no metric; name",
+        ),
         (("--output", "x*", "--", "true"), 1, "--output x* names no file that the command wrote"),
         (("--", "sh", "-c", "echo first; echo why >&2; exit 4"), 1, "fails as it stands: it ended with code 4: why"),
         (("--", "sh", "-c", "printf '\\033[2J' >&2; exit 4"), 1, "fails as it stands: it ended with code 4"),

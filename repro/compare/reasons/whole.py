@@ -15,6 +15,16 @@ def other_numerics(a: Record, b: Record) -> str | None:
     return f"portable numerics {which}"
 
 
+@rule(HASHES, "let it depend on nothing that no step shows, such as a generator without a seed")
+def metrics(difference: Difference) -> str | None:
+    """A metric differs, though no step does, or none was seen."""
+    if difference.measured is None:
+        return None
+    if difference.equal_before is None:
+        return f"a metric differs: {difference.measured}; no step was seen, so where that begins is unknown"
+    return f"a metric differs, though every weight that was hashed is equal: {difference.measured}"
+
+
 @rule(HASHES, "write the weights with --output, or hand them to repro.watch")
 def files_without_steps(difference: Difference) -> str | None:
     """Only output files were seen, and they differ."""
@@ -32,4 +42,4 @@ def files_alone(difference: Difference) -> str | None:
     )
 
 
-RULES: tuple[Rule, ...] = (files_without_steps, files_alone)
+RULES: tuple[Rule, ...] = (metrics, files_without_steps, files_alone)
