@@ -9,6 +9,8 @@ typed_lines          a line that the observer wrote: parsed, checked and typed
 lines, new_lines     the lines of each process, and those that come during a run
 seal, signature      the running hash of the lines; the key that makes a record one's own
 outputs, arrays      files that the command writes; arrays that `--keep` holds
+written              the files in the run's own folder, and contents.json
+contents             the values of a file by their keys: a reader for each format
 provenance           the facts that can decide its bits
 warnings             what is suspicious in a single record
 """
