@@ -1,5 +1,6 @@
 """The output of `compare` for two records."""
 
+from repro.compare import files
 from repro.compare.comparison import Comparison
 from repro.compare.difference import without_effect
 from repro.compare.pairs import pairs
@@ -31,6 +32,7 @@ def told(comparison: Comparison) -> str:
     among = f", in {process}" if process else ""
     lines.append(f"differs: first seen {where}{among}, in the {difference.channel}{since}")
     lines += [f"  names   {listed(difference.names)}"] if difference.names else []
+    lines += [f"  key     {difference.inside}"] if difference.inside else []
     lines += [f"  by      {comparison.far}"] if comparison.far else []
     lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []
     lines += losses
@@ -42,9 +44,9 @@ def told(comparison: Comparison) -> str:
 
 
 def _held(a: Record, b: Record) -> str:
-    shared = len(a.outputs.keys() & b.outputs.keys())
+    outputs = files.described(a, b, any(pair.offset for pair in pairs(a, b)))
     steps = [counted(min(a.steps, b.steps), "step")] if a.steps else []
-    return ", ".join([*steps, f"outputs: {shared}"] if shared else steps)
+    return ", ".join([*steps, outputs] if outputs else steps)
 
 
 def _described(record: Record) -> str:

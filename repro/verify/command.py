@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from repro.compare import incomplete, reasons
+from repro.compare import files, incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference, race
@@ -175,6 +175,7 @@ class OwnCommand:
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
         difference = first_difference(record_of(baseline), record_of(repeat), False)
+        self.notes += files.compare(record_of(baseline), record_of(repeat)).notes
         if difference is None or difference.channel != OUTPUTS or not record_of(baseline).steps:
             self.divergence = difference
             return

@@ -129,6 +129,7 @@ class Trials:
     def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
         recording = self._recording(trial, number, every)
+        recording.all_files = self.command.compares_all_files
         recording.before = stopped.before if stopped else recording.before
         early = baseline and trial.change.course == "straight" and trial.change.observed
         live = Live(baseline, recording.folder, False) if baseline and early else None
@@ -149,6 +150,7 @@ class Trials:
         trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
         with contextlib.suppress(OSError):
             trial.listed = (record.path / STEPS / LISTED).read_text(errors="replace").splitlines()
+        trial.files = record
         trial.record = record if trial.change.observed else None
 
     def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:
