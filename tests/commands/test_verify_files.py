@@ -90,7 +90,7 @@ def test_an_average_of_a_resumed_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_an_option_that_writes_checkpoints_at_other_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, answers = verify(tmp_path, monkeypatch, "--ask", "restart", "--vary", "every=--every={}:5,4")
     assert (code, answers["every"]["answer"]) == (0, "same")
-    assert "15 steps and outputs: 2 (4 not compared)" in answers["every"]["why"]
+    assert "15 steps and outputs: 2 (4 not compared, such as `{run}/checkpoint.pt`)" in answers["every"]["why"]
 
 
 def test_without_an_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
