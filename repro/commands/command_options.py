@@ -32,11 +32,10 @@ def parser(command: str, summary: str, run: Callable[[argparse.Namespace], int],
     return made
 
 
-def add_outputs(parser: Parser) -> None:
-    """Options of what is recorded."""
-    parser.add_argument(
-        "--output", action="append", default=[], metavar="GLOB", help="output files to hash after the run (repeatable)"
-    )
+def add_outputs(parser: Parser, default: str = "") -> None:
+    """Options of what is recorded; `default`: the outputs where none is named."""
+    files = f"output files to hash after the run (repeatable{default})"
+    parser.add_argument("--output", action="append", default=[], metavar="GLOB", help=files)
     parser.add_argument(
         "--keep", action="store_true", help="store the arrays too, so that compare can say by how much they differ"
     )

@@ -84,7 +84,7 @@ def parser() -> Parser:
     made.add_argument("--cure", action="store_true", help=cure)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the runs (default: repro-records/verify-TIME)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answers to FILE as JSON")
-    command_options.add_outputs(made)
+    command_options.add_outputs(made, "; default: all files in {run}")
     command_options.add_portable(made)
     command_options.add_cube(made, ", or of the reference trainers")
     return made

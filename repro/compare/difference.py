@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from repro.compare import metrics
+from repro.compare import files, metrics
 from repro.compare.metrics import METRICS, MetricDifference
 from repro.compare.names import number_of
 from repro.compare.pairs import Pair, natural, pairs
@@ -54,6 +54,10 @@ class Difference:
     """The process that differs, of several that are not ranks."""
     measured: MetricDifference | None = None
     """The value of a metric that differs, where no step does."""
+    inside: str | None = None
+    """The key in which the first output differs, in words, where that is known."""
+    untrained: bool = False
+    """True if outputs differ in nothing that is trained, such as a time."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
@@ -63,7 +67,7 @@ class Difference:
 
 def check_comparable(a: Record, b: Record) -> None:
     """Raises UsageError if two records are of different programs, or share nothing that could be compared."""
-    if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()) and not metrics.compared(a, b):
+    if not a.steps and not b.steps and not (a.files & b.files) and not metrics.compared(a, b):
         raise UsageError(
             f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
             "no output and no metric has the same name; record the command with --output"
@@ -71,7 +75,7 @@ def check_comparable(a: Record, b: Record) -> None:
     seen = [
         any(process.steps for process in one.processes) for one in (a, b)
     ]  # including what was there before the first step
-    if seen[0] != seen[1] and not (a.outputs.keys() & b.outputs.keys()):
+    if seen[0] != seen[1] and not (a.files & b.files):
         raise UsageError(
             f"compare: {a.path} holds {a.steps} steps, {b.path} {b.steps}; compare two records of one program"
         )
@@ -84,10 +88,10 @@ def check_comparable(a: Record, b: Record) -> None:
         )
 
 
-def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Difference | None:
+def first_difference(a: Record, b: Record, resumed: bool | None = None, lenient: bool = False) -> Difference | None:
     """Finds where two records diverge; None if all that both hold is equal.
 
-    `resumed` as in pairs(). A generator that neither run draws from is ignored: nobody seeds what they do not use.
+    `resumed` as in pairs(), `lenient` as in files.compare(), as it is of a resumed run. A generator that neither run draws from is ignored: nobody seeds what they do not use.
     """
     both = pairs(a, b, resumed)
     differences = [one for pair in both if (one := _of_pair(pair))]
@@ -112,8 +116,22 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
     measured = None if resumed or any(pair.offset for pair in both) else metrics.first(a, b, scores)
     if measured:
         return Difference(None, METRICS, [measured.metric.name], equal_before=ends, measured=measured)
+    return of_files(a, b, lenient or resumed is True or any(pair.offset for pair in both))
+
+
+def of_files(a: Record, b: Record, lenient: bool = False) -> Difference | None:
+    """The difference of two runs whose steps are equal; `lenient` as in files.compare()."""
     names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
-    return Difference(None, OUTPUTS, names, equal_before=ends) if names else None
+    own = files.compare(a, b, lenient).differing
+    keys = [*files.explained(a, b, names), *((text, True) for text in own.values())]
+    trained = [text for text, is_trained in keys if is_trained]
+    inside = next(iter([*trained, *(text for text, _ in keys)]), None)
+    untrained = len(keys) == len(names) + len(own) and not trained
+    names += own
+    if not names:
+        return None
+    before = min(a.steps, b.steps) or None
+    return Difference(None, OUTPUTS, names, equal_before=before, inside=inside, untrained=untrained)
 
 
 def _overtaken(record: Record) -> Iterator[tuple[int, int, int]]:

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from msgspec import structs
-
 from repro.compare.alignment import align
 from repro.compare.difference import DRAWN, Difference, first_difference
 from repro.compare.pairs import CALLED, Pair
@@ -66,7 +64,7 @@ class Live:
         """The first difference so far; `processes`: those of the run, where they have been read anew."""
         sides = self._sides(self.processes.values() if processes is None else processes)
         self.compared = len(sides), sum(len(theirs.steps) for _, theirs in sides)
-        content = structs.replace(self.recorded.content, outputs={})
+        content = self.recorded.without_files().content
         a = Record(self.recorded.path, content, [ours for ours, _ in sides])
         b = begun(Record(self.folder, content, [theirs for _, theirs in sides]))
         try:
@@ -154,5 +152,4 @@ class Live:
 
 def begun(record: Record) -> Record:
     """The record of a run that was stopped, as it is compared with others: what it lacks is no difference."""
-    content = structs.replace(record.content, outputs={})
-    return Record(record.path, content, [replace(process, sampled=True) for process in record.processes])
+    return replace(record.without_files(), processes=[replace(process, sampled=True) for process in record.processes])

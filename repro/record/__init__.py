@@ -11,6 +11,8 @@ seal, signature      the running hash of the lines; the key that makes a record 
 metrics, metric_values, metric_names  the scores that it logs, prints and writes
 printed, metric_files  those in what it prints, and in files
 outputs, arrays      files that the command writes; arrays that `--keep` holds
+written              the files in the run's own folder, and contents.json
+contents             the values of a file by their keys: a reader for each format
 provenance           the facts that can decide its bits
 warnings             what is suspicious in a single record
 """

@@ -7,18 +7,19 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.record import arrays, metrics
 from repro.record.lines import AGAIN, STEPS, Process, processes
 from repro.record.metric_values import Metric
+from repro.record.written import FileContents, WrittenFile, read_contents
 from repro.structs import Fingerprint, Flaw, Hash, Number, Struct, Time, converted
 from repro.text import printable
 
@@ -64,6 +65,10 @@ class Content(Struct):
     """Steps that were not fully observed, and why."""
     metrics: Hash | UnsetType = UNSET
     """The SHA-256 of metrics.jsonl; missing if there are no metrics."""
+    written: dict[str, WrittenFile] | UnsetType = UNSET
+    """All files in the run's own folder, where no output was named."""
+    contents: Hash | UnsetType = UNSET
+    """The SHA-256 of contents.json, which holds values of files by their keys."""
 
 
 @dataclass
@@ -84,6 +89,28 @@ class Record:
     @property
     def outputs(self) -> dict[str, str]:
         return self.content.outputs
+
+    @property
+    def written(self) -> dict[str, WrittenFile]:
+        """The files in the run's own folder, where no output was named."""
+        return {} if self.content.written is UNSET else self.content.written
+
+    def without_files(self) -> "Record":
+        """The record of the steps alone."""
+        return replace(self, content=structs.replace(self.content, outputs={}, written=UNSET))
+
+    @property
+    def files(self) -> set[str]:
+        """The names of all files that were hashed."""
+        return {*self.outputs, *self.written}
+
+    def keys_of(self, file: str) -> dict[str, str] | None:
+        """The values of a file by their keys; None where they are not known."""
+        known: dict[str, FileContents] = {}
+        if self.content.contents is not UNSET:
+            known = read_contents(self.path, self.content.contents)
+        digest = self.outputs.get(file) or (self.written[file].sha256 if file in self.written else None)
+        return known[file].keys if file in known and known[file].sha256 == digest else None
 
     @property
     def unseen(self) -> list[str]:

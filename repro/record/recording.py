@@ -20,7 +20,7 @@ from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
 from repro.machine.variables import deciding
-from repro.record import lines, metric_files, metrics, outputs, portable, provenance, record, signature
+from repro.record import lines, metric_files, metrics, outputs, portable, provenance, record, signature, written
 from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
 from repro.record.metric_values import Metric
@@ -54,6 +54,8 @@ class Recording:
     """The options of portable numerics, if it is run with them."""
     hold: int | None = None
     """The number of steps after which it waits before each backward pass."""
+    all_files: bool = False
+    """True if all files in the run's folder are hashed, where no output is named."""
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
@@ -143,10 +145,13 @@ class Recording:
         new = outputs.written(self.before, outputs.states(files))
         hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
         measured = self._metrics(processes)
+        inside, too_many = written.in_folder(self.run) if self.run and self.all_files else ({}, None)
+        own = written.hashed(inside, trained)
+        digests = hashes | {name: file.sha256 for name, file in own.items()}
         launchers = {one.about.parent for one in trained}  # as torchrun, which trains nothing itself
         telling = [one for one in processes if one.steps or one.about.pid not in launchers]
         unmatched = [pattern for pattern in self.patterns if not outputs.matched([pattern], self.run)]
-        notes = [*remarks]
+        notes = [*remarks, *([too_many] if too_many else [])]
         notes += [f"--output {escaped(pattern)} names no file that the command wrote" for pattern in unmatched]
         notes += [note for process in telling for note in process.notes]
         notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
@@ -171,6 +176,8 @@ class Recording:
             loaded=bool(processes) or (self.folder / STEPS / LOADED).exists(),
             unseen=_unseen(processes),
             metrics=metrics.write(self.folder, measured) if measured else UNSET,
+            written=own or UNSET,
+            contents=written.write(self.folder, files | inside, digests) or UNSET,
         )
         write_json(self.folder / FILE, signature.signed(msgspec.to_builtins(content)))
         return Record(self.folder, content, trained, metrics=measured)

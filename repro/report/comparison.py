@@ -1,6 +1,6 @@
 """The output of `compare` for two records."""
 
-from repro.compare import metrics
+from repro.compare import files, metrics
 from repro.compare.comparison import Comparison
 from repro.compare.difference import without_effect
 from repro.compare.metrics import resumed_note
@@ -36,6 +36,7 @@ def told(comparison: Comparison) -> str:
     among = f", in {process}" if process else ""
     lines.append(f"differs: first seen {where}{among}, in the {difference.channel}{since}")
     lines += [f"  names   {listed(difference.names)}"] if difference.names else []
+    lines += [f"  key     {difference.inside}"] if difference.inside else []
     lines += [f"  by      {comparison.far}"] if comparison.far else []
     lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []
     lines += losses
@@ -47,11 +48,10 @@ def told(comparison: Comparison) -> str:
 
 
 def _held(a: Record, b: Record) -> str:
-    shared = len(a.outputs.keys() & b.outputs.keys())
+    outputs = files.described(a, b, any(pair.offset for pair in pairs(a, b)))
     steps = [counted(min(a.steps, b.steps), "step")] if a.steps else []
-    outputs = [f"outputs: {shared}"] if shared else []
     values = metrics.said(metrics.compared(a, b))
-    return ", ".join([*steps, *outputs, *values])
+    return ", ".join([*steps, *([outputs] if outputs else []), *values])
 
 
 def _described(record: Record) -> str:

@@ -6,7 +6,7 @@ A command that writes to one place in each run may read what the run before it l
 import os
 from collections.abc import Set
 
-from repro.compare import incomplete
+from repro.compare import files, incomplete
 from repro.errors import ReproError
 from repro.text import MOST_NAMES, RUN, escaped
 from repro.verify.judgment import record_of
@@ -24,7 +24,9 @@ def check_observed(trial: Trial, first: Trial | None) -> None:
     if trial.error:
         raise ReproError(f"verify: the command fails as it stands: {trial.error}; see {trial.folder}")
     record = record_of(trial)
-    if record.steps or record.outputs or record.metrics or trial.change == REPEAT:
+    if record.steps or record.outputs or record.metrics or (trial.change != REPEAT and record.written):
+        return
+    if trial.change == REPEAT and first and (not record.written or files.have_results(record_of(first), record)):
         return
     lost = incomplete.not_loaded(record)
     notes = "".join(f"; {note}" for note in [lost, *record.content.notes[:2]] if note)

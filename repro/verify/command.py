@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from repro.compare import incomplete, reasons
+from repro.compare import files, incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference, race
@@ -202,6 +202,7 @@ class OwnCommand:
         difference = first_difference(record_of(baseline), record_of(repeat), False)
         if self.unsteady and (difference is None or difference.channel == OUTPUTS):
             self.notes.append(self.unsteady.note)
+        self.notes += files.compare(record_of(baseline), record_of(repeat)).notes
         rest = record_of(baseline).steps or record_of(baseline).metrics
         if difference is None or difference.channel != OUTPUTS or not rest:
             self.divergence = difference

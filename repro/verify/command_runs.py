@@ -147,6 +147,7 @@ class Trials:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
         recording, resumed = self._recording(trial, number, every), trial.change.course == "resumed"
         early = baseline and (resumed or trial.change.course == "straight") and trial.change.observed
+        recording.all_files = self.command.compares_all_files
         recording.before = stopped.before if stopped else recording.before
         live = Live(baseline, recording.folder, resumed, until=trial.change.until) if baseline and early else None
         ended = recording.carry_out(live.is_over if live else None, cores=trial.change.cores)
@@ -170,6 +171,7 @@ class Trials:
         trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
         with contextlib.suppress(OSError):
             trial.listed = (record.path / STEPS / LISTED).read_text(errors="replace").splitlines()
+        trial.files = record
         trial.record = record if trial.change.observed else None
 
     def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:

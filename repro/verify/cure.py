@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msgspec import structs
-
 from repro.compare import incomplete
 from repro.compare.difference import Difference, first_difference
 from repro.compare.smallest import smallest
 from repro.record.injection import Portable
-from repro.record.record import OUTPUTS, Record
+from repro.record.record import OUTPUTS, Record, read
 from repro.text import counted
 from repro.verify.answers import Answer
 from repro.verify.command import OwnCommand, run_name
@@ -120,6 +118,8 @@ class CureSearch:
 
     def __post_init__(self) -> None:
         self.baseline = record_of(self.trials[run_name(BASELINE)])
+        if self.own.volatile and self.question.repeats:
+            self.baseline = read(self.baseline.path)  # with the files that other answers leave out
         frameworks = {name for process in self.baseline.processes for name in process.about.frameworks}
         self.remedies = [remedy for remedy in known(frameworks) if self._applies(remedy)]
         self.conditions = [BASELINE, *(() if self.question.repeats else self.question.possible_changes)]
@@ -263,8 +263,5 @@ class CureSearch:
         a, b = first, record_of(trial)
         if self.own.divergence and self.own.divergence.channel != OUTPUTS:
             metrics = self.own.divergence.measured is not None
-            a, b = (
-                replace(one, content=structs.replace(one.content, outputs={}), metrics=one.metrics if metrics else [])
-                for one in (a, b)
-            )
+            a, b = (replace(one.without_files(), metrics=one.metrics if metrics else []) for one in (a, b))
         return first_difference(a, b, False)

@@ -5,13 +5,14 @@ Each class compares a run with the baseline in one way, and says what sameness r
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from repro.compare import incomplete, metrics
-from repro.compare.difference import Difference, first_difference, without_effect
+from repro.compare import files, incomplete, metrics
+from repro.compare.difference import Difference, first_difference, of_files, without_effect
 from repro.compare.facts import besides_the_container
 from repro.compare.metrics import MetricDifference
 from repro.record.record import OUTPUTS, Record
-from repro.text import counted, listed
+from repro.text import RUN, counted, listed
 from repro.verify.questions import Question
 from repro.verify.trial import Trial
 
@@ -22,6 +23,7 @@ EXPLAINED_BY_CONTENT = (
     ": what differs may hold the changed value itself, or follow from it after the last step (a guess)"
 )
 NOTHING_COMMON = "no step was seen, and no output or metric that both runs have"
+WITHOUT = ", without an output"
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -38,6 +40,8 @@ class StepJudgment:
     """Warnings about runs that wrote to one place."""
     trials: Sequence[Trial] = ()
     """The runs of the question that came to their end."""
+    lenient: ClassVar[bool] = False
+    """True if runs may write checkpoints at other steps, and other logs."""
 
     def records(self, trial: Trial) -> tuple[Record, Record]:
         """The two records in which a run differs; that of the baseline twice where it was not observed."""
@@ -54,7 +58,7 @@ class StepJudgment:
 
     def difference(self, trial: Trial) -> Difference | None:
         """The first difference of a run that can be compared."""
-        return trial.divergence or first_difference(record_of(self.baseline), record_of(trial), False)
+        return trial.divergence or first_difference(record_of(self.baseline), record_of(trial), False, self.lenient)
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         """The reason not to call runs without a difference the same."""
@@ -73,7 +77,8 @@ class StepJudgment:
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.runtime == "image"
         facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
-        return label + self._what_it_means(difference) + facts + self._outside()
+        inside = f"; {difference.inside}" if difference.inside else ""
+        return label + self._what_it_means(difference) + inside + facts + self._outside()
 
     def _what_it_means(self, difference: Difference) -> str:
         """The question's own words; where all steps are the same, nothing that explains how a step could differ."""
@@ -98,10 +103,16 @@ class StepJudgment:
             return self.question.sameness
         record = record_of(trials[0])
         steps = [counted(record.steps, "step")] if record.steps else []
-        outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
+        outputs = self.outputs(trials)
         other = without_effect(record_of(self.baseline), record, False)
-        what = " and ".join(steps + outputs) or "no step"
-        return f"{len(trials) + 1} runs, {', '.join([what, *metrics.said(metrics.compared(record_of(self.baseline), record))])}{other}"
+        seen = [*steps, *([outputs] if outputs else [])]
+        values = metrics.said(metrics.compared(record_of(self.baseline), record))
+        what = ", ".join([" and ".join(seen) or "no step", *values])
+        return f"{len(trials) + 1} runs, {what}{'' if outputs else WITHOUT}{other}"
+
+    def outputs(self, trials: Sequence[Trial]) -> str | None:
+        """How many outputs are equal, and how many are not compared; None without any."""
+        return files.described(record_of(self.baseline), record_of(trials[0]), self.lenient)
 
 
 class Outputs(StepJudgment):
@@ -109,7 +120,7 @@ class Outputs(StepJudgment):
 
     def obstacle(self, trial: Trial) -> str | None:
         ours, theirs = self.baseline.stdout, self.repeat.stdout
-        if self.baseline.hashes or (ours and ours == theirs):
+        if self.baseline.hashes or self._has_files(trial) or (ours and ours == theirs):
             return None
         printed = "the command prints a different text in each run" if ours or theirs else PRINTS_NOTHING
         return f"{self._without_outputs()}, and {printed}"
@@ -117,14 +128,24 @@ class Outputs(StepJudgment):
     def _without_outputs(self) -> str:
         if self.baseline.left_out:
             return "the outputs differ from run to run"
+        if self.baseline.command.compares_all_files:
+            return f"no file in {RUN} holds a result"
         return NO_FILE if self.baseline.command.patterns else "there is no --output"
 
     def difference(self, trial: Trial) -> Difference | None:
         ours, theirs = self.baseline.hashes, trial.hashes
         names = [name for name in ours if ours[name] != theirs.get(name)]
+        if not ours and self._has_files(trial):
+            assert self.baseline.files and trial.files
+            return of_files(self.baseline.files, trial.files)
         if not ours and self.baseline.stdout != trial.stdout:
             names = ["stdout"]
         return Difference(None, OUTPUTS, names) if names else None
+
+    def _has_files(self, trial: Trial) -> bool:
+        """True if there are files in the run's own folder that hold results."""
+        ours, theirs = self.baseline.files, trial.files
+        return ours is not None and theirs is not None and files.have_results(ours, theirs)
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         return incomplete.not_loaded(record_of(self.baseline)) or super().unseen(trials)
@@ -132,7 +153,7 @@ class Outputs(StepJudgment):
     def sameness(self, trials: Sequence[Trial]) -> str:
         (trial,) = trials
         observed = min(self.baseline.seconds, self.repeat.seconds)
-        what = "outputs" if trial.hashes else "text on stdout"
+        what = "outputs" if trial.hashes or self._has_files(trial) else "text on stdout"
         return f"the same {what}; {observed:.1f} s observed, {trial.seconds:.1f} s not"
 
 
@@ -145,6 +166,8 @@ class Varied(StepJudgment):
 
     measured: dict[str, MetricDifference] = field(default_factory=dict)
     """By label of a run: the first metric that differs, though all steps are equal."""
+
+    lenient = True
 
     def obstacle(self, trial: Trial) -> str | None:
         ours, theirs = self.baseline.hashes.keys(), trial.hashes.keys()
@@ -162,7 +185,8 @@ class Varied(StepJudgment):
             difference = first_difference(a, b, False)
         if difference is None or difference.channel != OUTPUTS:
             return difference
-        difference.names = [name for name in difference.names if name in trial.hashes and name in self.baseline.hashes]
+        compared = trial.hashes.keys() & self.baseline.hashes.keys() | record_of(self.baseline).written.keys()
+        difference.names = [name for name in difference.names if name in compared]
         return difference if difference.names else None
 
     def cause(self, trial: Trial, difference: Difference) -> str:
@@ -254,7 +278,7 @@ def measured_meaning(meaning: str, difference: Difference) -> str:
 
 def _common(a: Record, b: Record) -> bool:
     """True if two records have something that can be compared."""
-    return bool(a.steps or b.steps or a.outputs.keys() & b.outputs.keys() or metrics.compared(a, b))
+    return bool(a.steps or b.steps or a.files & b.files or metrics.compared(a, b))
 
 
 def record_of(trial: Trial) -> Record:

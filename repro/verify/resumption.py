@@ -6,7 +6,7 @@ They are compared with the baseline, or, where two baseline runs differ, with th
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from repro.compare import metrics, reasons
 from repro.compare.alignment import align
@@ -17,7 +17,7 @@ from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.checkpoints import LACKING
 from repro.verify.coverage import uncovered
-from repro.verify.judgment import StepJudgment, record_of
+from repro.verify.judgment import WITHOUT, StepJudgment, record_of
 from repro.verify.stops import gone_on
 from repro.verify.trial import Trial
 
@@ -31,6 +31,8 @@ NO_STEP_TAKEN = (
 
 class Resumed(StepJudgment):
     """Every step of a run that was stopped and resumed, once or more, with that of a fully hashed baseline."""
+
+    lenient = True
 
     def sides(self, trial: Trial) -> list[tuple[Record, Record]]:
         """The baseline as far as each resumed process went, and the process."""
@@ -77,7 +79,9 @@ class Resumed(StepJudgment):
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
         covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides), _within(trials))
-        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}{self._measured(trials)}"
+        outputs = self.outputs(trials)
+        equal = f"; {outputs}" if outputs else WITHOUT
+        return f"{gone_on(offsets)} of {whole.steps}{equal}{without_effect(whole, record_of(trials[0]), True)}{covered}{self._measured(trials)}"
 
     def _measured(self, trials: Sequence[Trial]) -> str:
         """A metric of a resumed run that differs, though no step does."""
@@ -129,7 +133,9 @@ def _until(whole: Record, part: Record, before: Record) -> Record:
     for a, b, first in zip(whole.processes, part.processes, before.processes, strict=False):
         after = align(a, b).after or first.last  # weights of no step: it began before the first was stopped
         processes.append(replace(a, steps={step: hashes for step, hashes in a.steps.items() if step <= after + b.last}))
-    return replace(whole, processes=processes, content=structs.replace(whole.content, outputs=part.outputs))
+    return replace(
+        whole, processes=processes, content=structs.replace(whole.content, outputs=part.outputs, written=UNSET)
+    )
 
 
 @dataclass

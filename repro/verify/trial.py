@@ -14,6 +14,7 @@ from repro.record.injection import Portable
 from repro.record.lines import Process
 from repro.record.portable import Computed
 from repro.record.record import Record, fingerprint
+from repro.text import RUN
 from repro.verify import surroundings
 from repro.verify.questions import Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
@@ -36,6 +37,11 @@ class Command:
     """True if runs keep the arrays that are hashed."""
     portable: Portable | None = None
     """The options of portable numerics, if it is run with them."""
+
+    @property
+    def compares_all_files(self) -> bool:
+        """True if all files in the run's own folder are compared, as no output is named."""
+        return not self.patterns and any(RUN in word for word in [*self.words, *(self.resume or ())])
 
     @property
     def typed(self) -> str:
@@ -69,6 +75,8 @@ class Trial:
     """The records of those that were stopped, and resumed by the next."""
     hashes: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each output file."""
+    files: Record | None = None
+    """The record with its files, also where it was not observed."""
     error: str | None = None
     computed: Computed | None = None
     """The portable operations."""
@@ -133,9 +141,10 @@ class Trial:
         self.left_out += names
         for name in names:
             self.hashes.pop(name, None)
-        if self.record:
+        for record in filter(None, (self.record, self.files)):
             for name in names:
-                self.record.outputs.pop(name, None)
+                record.outputs.pop(name, None)
+                record.written.pop(name, None)
         self._compute_fingerprint()
 
     def leave_out_metrics(self, names: Collection[tuple[str, str]]) -> None:

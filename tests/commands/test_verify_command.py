@@ -114,7 +114,7 @@ def test_a_fault_that_shows_on_resuming(name: str, channel: str, said: str, here
 @pytest.mark.parametrize(
     ("options", "channel", "said"),
     [
-        ((), "outputs", "or what no step shows, such as an average of the weights"),
+        ((), "outputs", "it may be what no step shows, such as an average of the weights"),
         (
             ("--watch",),
             "weights",
@@ -140,7 +140,7 @@ def test_a_script_that_counts_on_went_on(here: Path, monkeypatch: pytest.MonkeyP
     command = script("average_forgotten", *SMALL)
     code, content = verify("--ask", "kill", "--resume", shlex.join([*command, "--resume"]), "--", *command)
     assert code == 0 and re.fullmatch(
-        r"went on after step (8|9|10|11) of 12; not covered: a second resume; not seen: .*",
+        r"went on after step (8|9|10|11) of 12; outputs: 1 \(1 not compared, such as `{run}/model.json`\); not covered: a second resume; not seen: .*",
         content["answers"]["kill"]["why"],
     )
 
@@ -212,10 +212,11 @@ def test_a_sound_training_is_resumed_twice_at_several_points(here: Path) -> None
     answers = content["answers"]
     assert (code, {answer["answer"] for answer in answers.values()}) == (0, {"same"})
     assert re.fullmatch(
-        r"went on after step \d+, \d+ of 12; not covered: a second resume; not seen: .*", answers["kill"]["why"]
+        r"went on after step \d+, \d+ of 12; outputs: 2; not covered: a second resume; not seen: .*",
+        answers["kill"]["why"],
     )
     assert re.fullmatch(
-        r"went on after step \d+ and \d+, \d+ and \d+ of 12; not seen: .*", answers["resume_twice"]["why"]
+        r"went on after step \d+ and \d+, \d+ and \d+ of 12; outputs: 2; not seen: .*", answers["resume_twice"]["why"]
     )
 
 
@@ -571,7 +572,9 @@ def test_a_folder_of_ones_own_for_the_runs(here: Path, capfd: pytest.CaptureFixt
 
 def test_our_own_files_below_the_current_folder_are_no_checkpoint(here: Path) -> None:
     code, content = verify("--to", "mine", "--ask", "kill", *resumable("late_checkpoint"))
-    assert code == 0 and content["answers"]["kill"]["why"].startswith("went on after step 10 of 12; not covered: ")
+    assert code == 0 and content["answers"]["kill"]["why"].startswith(
+        "went on after step 10 of 12; outputs: 2; not covered: "
+    )
 
 
 def test_the_runs_own_folder_has_one_path_in_all_runs(here: Path) -> None:

@@ -30,16 +30,25 @@ def files_without_steps(difference: Difference) -> str | None:
     """Only output files were seen, and they differ."""
     if difference.equal_before is not None:
         return None
-    return "the files differ, and no step was seen, so where that begins is unknown"
+    inside = difference.inside or "the files differ"
+    return f"{inside}, and no step was seen, so where that begins is unknown"
+
+
+@rule(HASHES, "leave the time, the path or the id out of the file, or name other files with --output")
+def files_of_times(difference: Difference) -> str | None:
+    """Output files differ in times, paths, ids or the order of bytes alone, and every weight that was hashed is equal."""
+    return f"{difference.inside}, and no array differs" if difference.untrained and difference.inside else None
 
 
 @rule(GUESS, "leave the time, the path and what is drawn without a seed out of the file")
 def files_alone(difference: Difference) -> str | None:
     """Output files differ, though every weight that was hashed is equal."""
+    if difference.inside:
+        return f"{difference.inside}, though every weight that was hashed is equal: it may be what no step shows, such as an average of the weights or what comes after the last step, or a random number"
     return (
         "the files differ, though every weight that was hashed is equal: they may hold a time, a random number, a path, an option of the command, "
         "or what no step shows, such as an average of the weights or what comes after the last step"
     )
 
 
-RULES: tuple[Rule, ...] = (metrics, files_without_steps, files_alone)
+RULES: tuple[Rule, ...] = (metrics, files_without_steps, files_of_times, files_alone)
