@@ -3,6 +3,7 @@
 questions.py                 what a question declares: what is changed, compared and promised
 verification.py              one call: each run that the questions need is made once
 command.py, command_questions.py, command_runs.py     the user's command: its questions and runs
+decision.py                  the answer to a question, by its runs and those that test why they differ
 judgment.py, resumption.py   comparison of these runs; of a resumed one with the whole one
 experiment.py                what a training that describes itself says of its run
 machines.py                  the question across machines, answered from their results

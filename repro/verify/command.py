@@ -3,10 +3,9 @@
 Where two baseline runs differ, every other question is inconclusive.
 """
 
-import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -14,26 +13,25 @@ from repro.compare import files, incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference, race
-from repro.errors import UsageError
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
-from repro.text import RUN, listed, slug
-from repro.verify import baselines, dependence, power, scores
+from repro.text import RUN, listed
+from repro.verify import baselines, scores
 from repro.verify.answers import Answer
 from repro.verify.batch_sizes import BatchSizes
-from repro.verify.causes import HYPOTHESES
-from repro.verify.command_questions import COMMAND_QUESTIONS, HASH_SEED, MOVED, OBJECTS_DECIDE
+from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
+from repro.verify.decision import Decision, RunNamed
 from repro.verify.folders import without_folders
-from repro.verify.hypotheses import Hypothesis, RunWith, again
+from repro.verify.hypotheses import Hypothesis
 from repro.verify.judgment import Clocked, Cold, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
-from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, Question
+from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, Change, Question
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
 from repro.verify.stops import Stop, targets, with_stops
-from repro.verify.trial import Command, Trial
-from repro.verify.verification import Needed, NotMadeError, made
+from repro.verify.trial import Command, Trial, run_name
+from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +58,6 @@ NO_STEP = "no step was seen, so the command cannot be stopped at one"
 
 MORE = 20
 """Runs that test why others differ, at most."""
-
-RunNamed = Callable[[str], Trial]
 
 
 @dataclass
@@ -248,113 +244,21 @@ class OwnCommand:
             return answer
         compared = run(run_name(self._compared_with(question)))
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
-        return self._judged(answer, judgment, run)
-
-    def _judged(self, answer: Answer, judgment: StepJudgment, run: RunNamed) -> Answer:
-        """The first run that differs decides; a failed one leaves the question open, and one that was not made."""
-        outcomes, missing = made(map(run_name, judgment.question.possible_changes), run)
-        trials = [*outcomes.values()]
-        done = judgment.trials = [trial for trial in trials if not trial.error]
-        answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
-        obstacles: list[str] = []
-        for trial in done:
-            try:
-                obstacle = judgment.obstacle(trial)
-                difference = None if obstacle else self._steady(judgment, trial, run)
-            except UsageError as error:
-                obstacle, difference = str(error).removeprefix("compare: "), None
-            obstacles += [obstacle] if obstacle else []
-            if difference:
-                answer.answer, shown = DIFFERS, None
-                with contextlib.suppress(NotMadeError):
-                    shown = self._tested(judgment, trial, difference, run)
-                answer.says = judgment.meaning(trial, difference, shown)
-                answer.comparison = known(*judgment.records(trial), difference)
-                return answer
-        if missing:
-            raise missing
-        answer.runs = [] if obstacles else answer.runs
-        failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
-        obstacles = obstacles[:1] or [why for why in (*failed, judgment.unseen(done)) if why]
-        if obstacles:
-            answer.answer, answer.reason = CANNOT_TELL, "; ".join(obstacles)
-        else:
-            answer.answer, answer.says = SAME, judgment.sameness(trials)
-            self._measure_power(answer, judgment, trials, run)
-        return answer
-
-    def _measure_power(self, answer: Answer, judgment: StepJudgment, trials: Sequence[Trial], run: RunNamed) -> None:
-        """Plants faults in the resumed run of the first question about resuming that is *same*."""
-        stopped_once = judgment.question.resumes and all(len(trial.change.stops) == 1 for trial in trials)
-        if not (self.controls and stopped_once and self.divergence is None):
-            return
-        self.powerful = self.powerful or judgment.question.name
-        if self.powerful == judgment.question.name:
-            trial = trials[len(trials) // 2]
-            planted = partial(self._planted, run)
-            answer.power = power.measured(trial, record_of(judgment.baseline), self._writes_into_run_alone, planted)
-            answer.says = f"{answer.says}{answer.power}"
-            self.trials.controls = False
-
-    @property
-    def _writes_into_run_alone(self) -> bool:
-        """True if no run is known to have written elsewhere: files of others may change beside it."""
-        known = [trial for trial in (self.baseline, self.repeat) if trial]
-        return any(RUN in word for word in self.command.words) and not any(trial.wrote for trial in known)
-
-    def _planted(self, run: RunNamed, changes: Sequence[Change]) -> Iterator[Trial]:
-        """Makes runs with a fault each, as long as the call goes on."""
-        self.further |= dict.fromkeys(change for change in changes if change not in self.further)
-        with contextlib.suppress(NotMadeError):
-            for change in changes:
-                yield run(run_name(change))
-
-    def _steady(self, judgment: StepJudgment, trial: Trial, run: RunNamed) -> Difference | None:
-        """The first difference of a run, without metrics that differ between two runs with its change, as what is logged after some seconds."""
-        difference = judgment.difference(trial)
-        while difference and scores.is_doubtful(difference) and not judgment.question.control:
-            repeat = self._further(run, again(trial.change, 2))
-            names = scores.varying(trial.record, repeat.record)
-            if difference.measured and difference.measured.names not in names:
-                break
-            trial.leave_out_metrics(names)
-            difference = judgment.difference(trial)
-        return difference
-
-    def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
-        """The result of one more run: a generator decides; or, with the same change again, chance does."""
-        further = partial(self._further, run)
-        if judgment.question.resumes:
-            return None if self.divergence else dependence.said(difference, record_of(judgment.baseline), further)
-        if judgment.question.control:
-            return None
-        repeat = further(again(trial.change, 2))
-        result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
-        cut = trial.divergence is not None and result and (result.lengths or result.step is None)
-        if not result or cut:  # a run that was ended at its first difference is equal as far as it came
-            return self._of_objects(judgment, trial, further)
-        return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
-
-    def _of_objects(self, judgment: StepJudgment, trial: Trial, further: RunWith) -> str | None:
-        """The meaning of a difference that comes from where objects lie, which was changed together with the hash seed."""
-        if trial.change != MOVED:
-            return None
-        unmoved = further(HASH_SEED)
-        return None if unmoved.error or judgment.difference(unmoved) else OBJECTS_DECIDE
+        return Decision(self, run).judged(answer, judgment)
 
     def _divergent(
         self, question: Question, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed
     ) -> Answer:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
-            self.why = self._why(divergence, baseline, repeat, run)
+            self.why = Decision(self, run).why(divergence, baseline, repeat)
         answer = self.skipped(question, self._missing(question) or "")
         if answer.reason:
             return answer
         if question.resumes and record_of(baseline).steps and not self.went_on:
             decided = self.cause is not None and self.cause.restorable
             own = OwnSteps(question, baseline, repeat, self.shared, divergence=divergence, decided=decided)
-            return self._judged(answer, own, run)
+            return Decision(self, run).judged(answer, own)
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None
             answer.comparison = known(record_of(baseline), record_of(repeat), divergence)
@@ -364,25 +268,6 @@ class OwnCommand:
             answer.answer = CANNOT_TELL
             answer.reason = TWO_DIFFER + ("" if repeated else f": {self.why}")
         return answer
-
-    def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed) -> str:
-        """The cause that further runs show, or else what the hashes do."""
-        raced = divergence.among is not None and divergence.among.overtaken is not None
-        suiting = [] if raced or self.went_on else [one for one in HYPOTHESES if one.suits(divergence)]
-        if suiting:
-            log.info("two baseline runs differ; further runs test why: %s", ", ".join(one.name for one in suiting))
-        with contextlib.suppress(NotMadeError):
-            for hypothesis in suiting:
-                shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
-                if shown:
-                    self.cause = hypothesis if shown.alone else None
-                    return "; ".join([shown.text, *self.shared])
-        return "; ".join([str(reasons.reason(divergence)), *self.shared])
-
-    def _further(self, run: RunNamed, change: Change, against: Trial | None = None) -> Trial:
-        """A run that tests a cause; it may end where it first differs from `against`."""
-        self.further.setdefault(change, against)
-        return run(run_name(change))
 
     def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
@@ -400,11 +285,6 @@ class OwnCommand:
             numerics=[self.command.typed],
             overrides=[],
         )
-
-
-def run_name(change: Change) -> str:
-    """The name of a run in results.json."""
-    return f"{COMMAND}/{slug(change.label)}"
 
 
 def without_local_folders(results: Results) -> Results:

@@ -18,12 +18,12 @@ from repro.record.injection import Portable
 from repro.record.record import OUTPUTS, Record, read
 from repro.text import counted
 from repro.verify.answers import Answer
-from repro.verify.command import OwnCommand, run_name
+from repro.verify.command import OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.judgment import record_of
 from repro.verify.questions import BASELINE, DIFFERS, Change, Question
 from repro.verify.remedies import Remedy, environment, known
-from repro.verify.trial import Trial
+from repro.verify.trial import Trial, run_name
 
 log = logging.getLogger(__name__)
 

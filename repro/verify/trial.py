@@ -14,7 +14,7 @@ from repro.record.injection import Portable
 from repro.record.lines import Process
 from repro.record.portable import Computed
 from repro.record.record import Record, fingerprint
-from repro.text import RUN
+from repro.text import RUN, slug
 from repro.verify import surroundings
 from repro.verify.questions import Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
@@ -182,3 +182,8 @@ class Trial:
     def stdout(self) -> bytes:
         """The output of the command."""
         return (self.folder / "stdout").read_bytes()
+
+
+def run_name(change: Change) -> str:
+    """The name of a run in results.json."""
+    return f"{COMMAND}/{slug(change.label)}"

@@ -13,6 +13,7 @@ from repro.inject import changes
 from repro.record import record
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command import OwnCommand
+from repro.verify.decision import Decision
 from repro.verify.hypotheses import Hypothesis, chance
 from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.trial import Command, Trial
@@ -156,7 +157,7 @@ def test_where_processes_race_nothing_is_tested(
     assert difference
     difference.among = Among(1, 2, overtaken)
     own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
-    own._why(difference, runs.plain[0], runs.plain[1], lambda name: runs([*own.further][-1]))
+    Decision(own, lambda name: runs([*own.further][-1])).why(difference, runs.plain[0], runs.plain[1])
     assert bool(own.further) == tested
 
 

@@ -9,6 +9,7 @@ from repro.record import record
 from repro.verify import judgment, vary
 from repro.verify.command import JUDGMENTS, OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
+from repro.verify.decision import Decision
 from repro.verify.judgment import record_of
 from repro.verify.questions import BASELINE, Change
 from repro.verify.resumption import OwnSteps, Resumed
@@ -141,9 +142,8 @@ def test_a_change_that_makes_a_difference_is_made_twice(
     changed.divergence = first_difference(record_of(baseline), record_of(changed), False)
     assert changed.divergence
     repeat = trial("c", straight(4, **again))
-    why = own._tested(
-        judgment.StepJudgment(question, baseline, baseline), changed, changed.divergence, lambda name: repeat
-    )
+    decision = Decision(own, lambda name: repeat)
+    why = decision._tested(judgment.StepJudgment(question, baseline, baseline), changed, changed.divergence)
     assert (why is None) if said is None else (why is not None and said in why)
 
 

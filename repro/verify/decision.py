@@ -1,0 +1,148 @@
+"""Decision of a question, by its runs and by those that test why they differ."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from repro.compare import reasons
+from repro.compare.comparison import known
+from repro.compare.difference import Difference
+from repro.errors import UsageError
+from repro.text import RUN
+from repro.verify import dependence, power, scores
+from repro.verify.answers import Answer
+from repro.verify.causes import HYPOTHESES
+from repro.verify.command_questions import HASH_SEED, MOVED, OBJECTS_DECIDE
+from repro.verify.hypotheses import RunWith, again
+from repro.verify.judgment import StepJudgment, record_of
+from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, Change
+from repro.verify.trial import Trial, run_name
+from repro.verify.verification import NotMadeError, made
+
+if TYPE_CHECKING:
+    from repro.verify.command import OwnCommand
+
+log = logging.getLogger(__name__)
+
+RunNamed = Callable[[str], Trial]
+
+
+@dataclass
+class Decision:
+    """Answers about a command; `run` gives the outcome of a run by its name, and makes it first if need be."""
+
+    own: "OwnCommand"
+    run: RunNamed
+
+    def judged(self, answer: Answer, judgment: StepJudgment) -> Answer:
+        """The first run that differs decides; a failed one leaves the question open, and one that was not made."""
+        outcomes, missing = made(map(run_name, judgment.question.possible_changes), self.run)
+        trials = [*outcomes.values()]
+        done = judgment.trials = [trial for trial in trials if not trial.error]
+        answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
+        obstacles: list[str] = []
+        for trial in done:
+            try:
+                obstacle = judgment.obstacle(trial)
+                difference = None if obstacle else self._steady(judgment, trial)
+            except UsageError as error:
+                obstacle, difference = str(error).removeprefix("compare: "), None
+            obstacles += [obstacle] if obstacle else []
+            if difference:
+                answer.answer, shown = DIFFERS, None
+                with contextlib.suppress(NotMadeError):
+                    shown = self._tested(judgment, trial, difference)
+                answer.says = judgment.meaning(trial, difference, shown)
+                answer.comparison = known(*judgment.records(trial), difference)
+                return answer
+        if missing:
+            raise missing
+        answer.runs = [] if obstacles else answer.runs
+        failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
+        obstacles = obstacles[:1] or [why for why in (*failed, judgment.unseen(done)) if why]
+        if obstacles:
+            answer.answer, answer.reason = CANNOT_TELL, "; ".join(obstacles)
+        else:
+            answer.answer, answer.says = SAME, judgment.sameness(trials)
+            self._measure_power(answer, judgment, trials)
+        return answer
+
+    def _measure_power(self, answer: Answer, judgment: StepJudgment, trials: Sequence[Trial]) -> None:
+        """Plants faults in the resumed run of the first question about resuming that is *same*."""
+        stopped_once = judgment.question.resumes and all(len(trial.change.stops) == 1 for trial in trials)
+        if not (self.own.controls and stopped_once and self.own.divergence is None):
+            return
+        self.own.powerful = self.own.powerful or judgment.question.name
+        if self.own.powerful == judgment.question.name:
+            trial = trials[len(trials) // 2]
+            planted = self._planted
+            answer.power = power.measured(trial, record_of(judgment.baseline), self._writes_into_run_alone, planted)
+            answer.says = f"{answer.says}{answer.power}"
+            self.own.trials.controls = False
+
+    @property
+    def _writes_into_run_alone(self) -> bool:
+        """True if no run is known to have written elsewhere: files of others may change beside it."""
+        known = [trial for trial in (self.own.baseline, self.own.repeat) if trial]
+        return any(RUN in word for word in self.own.command.words) and not any(trial.wrote for trial in known)
+
+    def _planted(self, changes: Sequence[Change]) -> Iterator[Trial]:
+        """Makes runs with a fault each, as long as the call goes on."""
+        self.own.further |= dict.fromkeys(change for change in changes if change not in self.own.further)
+        with contextlib.suppress(NotMadeError):
+            for change in changes:
+                yield self.run(run_name(change))
+
+    def _steady(self, judgment: StepJudgment, trial: Trial) -> Difference | None:
+        """The first difference of a run, without metrics that differ between two runs with its change, as what is logged after some seconds."""
+        difference = judgment.difference(trial)
+        while difference and scores.is_doubtful(difference) and not judgment.question.control:
+            repeat = self._further(again(trial.change, 2))
+            names = scores.varying(trial.record, repeat.record)
+            if difference.measured and difference.measured.names not in names:
+                break
+            trial.leave_out_metrics(names)
+            difference = judgment.difference(trial)
+        return difference
+
+    def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference) -> str | None:
+        """The result of one more run: a generator decides; or, with the same change again, chance does."""
+        further = self._further
+        if judgment.question.resumes:
+            return None if self.own.divergence else dependence.said(difference, record_of(judgment.baseline), further)
+        if judgment.question.control:
+            return None
+        repeat = further(again(trial.change, 2))
+        result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
+        cut = trial.divergence is not None and result and (result.lengths or result.step is None)
+        if not result or cut:  # a run that was ended at its first difference is equal as far as it came
+            return self._of_objects(judgment, trial, further)
+        return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
+
+    def _of_objects(self, judgment: StepJudgment, trial: Trial, further: RunWith) -> str | None:
+        """The meaning of a difference that comes from where objects lie, which was changed together with the hash seed."""
+        if trial.change != MOVED:
+            return None
+        unmoved = further(HASH_SEED)
+        return None if unmoved.error or judgment.difference(unmoved) else OBJECTS_DECIDE
+
+    def why(self, divergence: Difference, baseline: Trial, repeat: Trial) -> str:
+        """The cause that further runs show, or else what the hashes do."""
+        raced = divergence.among is not None and divergence.among.overtaken is not None
+        suiting = [] if raced or self.own.went_on else [one for one in HYPOTHESES if one.suits(divergence)]
+        if suiting:
+            log.info("two baseline runs differ; further runs test why: %s", ", ".join(one.name for one in suiting))
+        with contextlib.suppress(NotMadeError):
+            for hypothesis in suiting:
+                shown = hypothesis.test(divergence, [baseline, repeat], self._further)
+                if shown:
+                    self.own.cause = hypothesis if shown.alone else None
+                    return "; ".join([shown.text, *self.own.shared])
+        return "; ".join([str(reasons.reason(divergence)), *self.own.shared])
+
+    def _further(self, change: Change, against: Trial | None = None) -> Trial:
+        """A run that tests a cause; it may end where it first differs from `against`."""
+        self.own.further.setdefault(change, against)
+        return self.run(run_name(change))
