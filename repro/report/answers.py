@@ -52,11 +52,13 @@ def _where(first: Difference | None) -> str:
 
 def _verdict(answers: list[Answer]) -> str:
     held = [answer for answer in answers if answer.kept is not None]
-    broken = [answer.question.name for answer in held if not answer.kept]
+    broken = [answer.question.name for answer in held if not answer.kept and not answer.question.control]
+    idle = [answer.question.name for answer in held if not answer.kept and answer.question.control]
     unknown = [answer.question.name for answer in answers if answer.answer == CANNOT_TELL]
-    rest = f"; inconclusive: {', '.join(unknown)}." if unknown else "."
+    rest = f"; the control has no effect: {', '.join(idle)}" if idle else ""
+    rest += f"; inconclusive: {', '.join(unknown)}." if unknown else "."
     if not held:
         return f"No question was answered{rest}"
     if broken:
         return f"Not reproducible: {', '.join(broken)}{rest}"
-    return f"{len(held)} of {len(held)} as they should be{rest}"
+    return f"{len(held) - len(idle)} of {len(held)} as they should be{rest}"

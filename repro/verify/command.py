@@ -5,7 +5,7 @@ Where two baseline runs differ, every other question is inconclusive.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -106,7 +106,8 @@ class OwnCommand:
     @property
     def questions(self) -> list[Question]:
         """The questions, in the order in which they are asked."""
-        asked = (question for question in COMMAND_QUESTIONS if question.name in self.names)
+        twice = "resume_twice" in self.names
+        asked = (replace(question, twice=twice) for question in COMMAND_QUESTIONS if question.name in self.names)
         return [*(with_stops(question, self.stops) for question in asked), *self.varied]
 
     @property

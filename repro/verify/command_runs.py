@@ -21,21 +21,19 @@ from repro.files import check_space, current_folder, matching
 from repro.inject.delays import SLOWED
 from repro.inject.listings import LISTED
 from repro.machine import gpu
-from repro.record import outputs
+from repro.record import contents, outputs
 from repro.record.injection import unobserved
 from repro.record.lines import STEPS
 from repro.record.process import describe_exit
 from repro.record.record import Record
 from repro.record.recording import Recording
-from repro.text import slug
+from repro.text import RUN, listed, slug
 from repro.verify import caches, checkpoint_copies, checkpoints, surroundings, windows
 from repro.verify.checkpoints import Checkpoints
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.resumption import lacks_checkpoint
 from repro.verify.stops import Stop
 from repro.verify.trial import Command, Trial
-
-CUT_OFF = "what was being written when the command was stopped may be incomplete"
 
 
 @dataclass
@@ -143,6 +141,12 @@ class Trials:
         given = map(os.path.realpath, outputs.matched(self.command.patterns, self.run_folder).values())
         return {*given}.union(*named)
 
+    def _damaged(self) -> str:
+        """Names the files in the run's folder that are cut off, as the end of a line: the command may have been writing them."""
+        files = outputs.matched([RUN], self.run_folder)
+        names = [name for name, path in files.items() if contents.is_damaged(path)]
+        return f"; incomplete: {listed(names)}" if names else ""
+
     def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
         recording, resumed = self._recording(trial, number, every), trial.change.course == "resumed"
@@ -153,8 +157,8 @@ class Trials:
         ended = recording.carry_out(live.is_over if live else None, cores=trial.change.cores)
         if ended.code and not ended.stopped:
             check_space(trial.folder)
-            who, cut = ("the --resume command", f"; {CUT_OFF}") if number else ("it", "")
-            error = f"{who} {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") + cut
+            who, damaged = ("the --resume command", self._damaged()) if number else ("it", "")
+            error = f"{who} {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") + damaged
             if resumed:  # the fault's doing, or that of going on from a copy
                 trial.fails = error
             else:

@@ -143,6 +143,8 @@ class Question:
     whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
     listed (steps, where a folder was listed) | clocked
     (steps, of runs with another clock) | cold (steps, with emptied caches, and with what such a run left) | fingerprint, evaluation (what a reference trainer says of itself)."""
+    twice: bool = False
+    """True if another question that is asked resumes a second time, so that this one need not say that it does not."""
     meaning: str = ""
     """The meaning of a difference, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""

@@ -78,7 +78,8 @@ class Resumed(StepJudgment):
         whole = record_of(self.baseline)
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
-        covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides), _within(trials))
+        twice = self.question.twice or any(len(run) > 1 for run in sides)
+        covered = uncovered(whole, _all(sides), twice, _within(trials))
         outputs = self.outputs(trials)
         equal = f"; {outputs}" if outputs else WITHOUT
         return f"{gone_on(offsets)} of {whole.steps}{equal}{without_effect(whole, record_of(trials[0]), True)}{covered}{self._measured(trials)}"
@@ -179,7 +180,8 @@ class OwnSteps(Resumed):
         count = counted(sum(len(steps) for run in shared for steps in run), "step")
         offsets = [[steps[0] - 1 for steps in run] for run in shared]
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
-        covered = uncovered(record_of(self.baseline), _all(sides), any(len(run) > 1 for run in sides), _within(trials))
+        twice = self.question.twice or any(len(run) > 1 for run in sides)
+        covered = uncovered(record_of(self.baseline), _all(sides), twice, _within(trials))
         return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing{covered}"
 
     def compare(self, a: Record, b: Record) -> Difference | None:

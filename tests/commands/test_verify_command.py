@@ -416,16 +416,13 @@ def test_a_command_that_takes_no_step_is_not_called_resumed(here: Path) -> None:
 
 
 def test_a_resume_that_fails_is_told_from_a_command_that_does(here: Path) -> None:
-    """As where it reads a checkpoint that was being written."""
-    code, content = verify(
-        "--ask", "kill", "--resume", "sh -c 'echo why >&2; exit 4'", "--", *script("trainer", *SMALL)
-    )
-    answer = content["answers"]["kill"]
-    assert (code, answer["answer"]) == (1, "cannot tell")
-    assert answer["why"] == (
-        "killed, resumed: the --resume command ended with code 4: why; "
-        "what was being written when the command was stopped may be incomplete"
-    )
+    """A file that was being written is named, if it cannot be read."""
+    for cut, said in (("", ""), (": > {run}/cut.pt; ", "; incomplete: `{run}/cut.pt`")):
+        resume = f"sh -c '{cut}echo why >&2; exit 4'"
+        code, content = verify("--ask", "kill", "--resume", resume, "--", *script("trainer", "--out={run}"))
+        answer = content["answers"]["kill"]
+        assert (code, answer["answer"]) == (1, "cannot tell")
+        assert answer["why"] == f"killed, resumed: the --resume command ended with code 4: why{said}"
 
 
 def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
@@ -488,13 +485,14 @@ def test_an_observer_that_changes_bits_is_found(here: Path) -> None:
     assert code == 3 and content["answers"]["observed"]["first"]["name"] == "{run}/m"
 
 
-def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path) -> None:
+def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--ask", "seed", "--seed-option", "--steps=12", "--", *script("trainer", *SMALL))
     assert code == 2  # no {}, where the seed goes
     code, content = verify(
         "--ask", "seed", "--seed-option", "--x={}", "--output", "{run}/m", "--", "sh", "-c", "echo 1 > {run}/m"
     )
     assert code == 3 and content["answers"]["seed"]["answer"] == "same"
+    assert "0 of 1 as they should be; the control has no effect: seed." in capsys.readouterr().out
 
 
 def test_an_option_that_should_change_nothing(here: Path) -> None:

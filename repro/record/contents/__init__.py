@@ -19,6 +19,7 @@ from repro.record.contents.values import UnreadableError, Values
 
 __all__ = ["UnreadableError", "Values", "read"]
 
+LIMITS = ("too ", "h5py ")  # an error that begins so says nothing of the file
 LARGEST_TEXT = 64 << 20  # bytes of a file that is read at once
 
 Reader = Callable[[Values, BinaryIO], None]
@@ -57,16 +58,33 @@ SUFFIXES: dict[str, Reader] = {
 
 def read(path: Path) -> dict[str, str] | None:
     """The values of a file by their keys, as `kind text`; None where its format is unknown, or it cannot be read."""
-    result = Values()
     try:
-        with open(path, "rb") as file:
-            reader = _reader(path, file.read(8))
-            file.seek(0)
-            if reader is None:
-                return None
-            reader(result, file)
+        return _values(path)
     except (UnreadableError, OSError, MemoryError, RecursionError):
         return None
+
+
+def is_damaged(path: Path) -> bool:
+    """True if a file is empty, or was cut off, as one that was being written: of the formats that are read."""
+    try:
+        if path.stat().st_size == 0:
+            return True
+        _values(path)
+        return False
+    except UnreadableError as error:
+        return not str(error).startswith(LIMITS)
+    except (OSError, MemoryError, RecursionError):
+        return False
+
+
+def _values(path: Path) -> dict[str, str] | None:
+    result = Values()
+    with open(path, "rb") as file:
+        reader = _reader(path, file.read(8))
+        file.seek(0)
+        if reader is None:
+            return None
+        reader(result, file)
     return result.keys
 
 
