@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from repro.record.lines import CHANGED, STARTS, Process
 
-WEIGHTS = (STARTS, CHANGED, "gradients", "weights")
+WEIGHTS = (STARTS, "weights", "gradients", CHANGED)
 FAMILIES = (WEIGHTS, ("optimizer",), ("buffers",), ("generator",))
-"""Channels in which one array has one name. Of the generators, those that layers have."""
+"""Channels in which one array has one name, those first that have all arrays. Of the generators, those that layers have."""
 
 Names = dict[str, dict[str, str]]
 """The names of the first run, by channel and by name of the second run."""

@@ -70,6 +70,8 @@ class Recorder:
         `hashes` may have all weights before the step as CHANGED, of which those are written that are not as they were
         after the step before: without any, the empty channel says that they were looked at.
         """
+        if number > 0:
+            wait(number)
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
         if self.looks_between:
@@ -205,6 +207,8 @@ def warn(text: str) -> None:
 
 
 active: Optional[Recorder] = None  # the recorder of this process
+wait: Any = int  # called with a step before its line is written; what it raises is of the program
+raised: Optional[BaseException] = None  # what a signal's handler of the program has raised meanwhile
 
 
 def start(folder: str, every: int) -> None:
@@ -255,6 +259,8 @@ def never_raise(function: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            if error is raised:
+                raise
             name = f"{function.__module__.split('.')[-1]}.{function.__name__}"
             unseen(f"{name} failed: {type(error).__name__}: {error}")
             return None

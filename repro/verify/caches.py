@@ -76,7 +76,10 @@ def aside(files: Collection[str], kept: Path, change: Change) -> Iterator[None]:
 
     With caches as a run left them, what that one left is there again.
     """
-    places = [*enumerate(sorted(files)[:MOST])] if change.caches != "kept" else []
+    if change.caches == "kept":
+        yield
+        return
+    places = [*enumerate(sorted(files)[:MOST])]
     own, left = kept / "aside", folder(kept, change) / "files"
     for each in (own, left):
         each.mkdir(parents=True, exist_ok=True)
