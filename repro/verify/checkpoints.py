@@ -67,23 +67,25 @@ def is_due(process: subprocess.Popen[bytes], folder: Path, step: int, checkpoint
     Then it is frozen where it writes none. It may wait before each backward pass until this side has looked.
     """
     lines, begun, taken, looks, tries = NewLines(folder), False, 0, 0, 0
+    is_new, waits = False, False
     earlier: Files = {}
     while process.poll() is None:
         held = matching(folder, f"{HELD}.*")
         last, taken = taken, lines.highest_step()
         if lines.places and not begun:
             begun, taken = True, taken or checkpoints.begin(lines)
-        is_new = taken > last and taken >= step
-        if is_new:
+        is_new, waits = is_new or taken > last, waits or bool(held)
+        due = is_new and taken >= step and (bool(held) or not waits)
+        if due:
             now = checkpoints.written()
             whole = bool(earlier) and (looks == LOOKS or are_whole(earlier, now))
             if whole and (tries == TRIES or _frozen_between_steps(process, lines, held, checkpoints)):
                 _release(held)
                 return True
-            earlier, looks, tries = now, looks + bool(now), tries + whole
+            earlier, looks, tries, is_new = now, looks + bool(now), tries + whole, False
             taken = lines.highest_step()  # what is written meanwhile may be of a step that was taken before
         _release(held)
-        if not is_new:
+        if not due:
             time.sleep(PAUSE)
     return False
 

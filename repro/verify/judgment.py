@@ -108,7 +108,7 @@ class StepJudgment:
         seen = [*steps, *([outputs] if outputs else [])]
         values = metrics.said(metrics.compared(record_of(self.baseline), record))
         what = ", ".join([" and ".join(seen) or "no step", *values])
-        return f"{len(trials) + 1} runs, {what}{'' if outputs else WITHOUT}{other}"
+        return f"{len(trials) + 1} runs, {what}{'' if outputs or values else WITHOUT}{other}"
 
     def outputs(self, trials: Sequence[Trial]) -> str | None:
         """How many outputs are equal, and how many are not compared; None without any."""

@@ -61,7 +61,10 @@ def test_times_paths_and_ids_are_no_difference(
 ) -> None:
     code, answers = verify(tmp_path, monkeypatch, "--ask", "restart,observed", last=last)
     aside = 2 if last == "text" else 1
-    assert answers["restart"]["why"] == f"2 runs, 15 steps and outputs: {outputs} ({aside} not compared)"
+    assert (
+        answers["restart"]["why"]
+        == f"2 runs, 15 steps and outputs: {outputs} ({aside} not compared), metrics: 2 (16 values)"
+    )
     assert answers["observed"]["why"].startswith("the same outputs; ")
     assert code == 0 and noted in " ".join(capsys.readouterr().out.split())
 
