@@ -112,3 +112,16 @@ def test_of_two_programs_nothing_is_compared(tmp_path: Path) -> None:
             hashes[channel] = {name: sha((name, step, "other")) for name in hashes[channel]}
     with pytest.raises(UsageError, match="different programs"):
         check_comparable(whole, read(tmp_path / "b", other))
+
+
+def test_weights_that_are_changed_between_steps_are_paired_by_all_of_them(tmp_path: Path) -> None:
+    """A clip changes some weights after each step: they come first in the lines of the whole run, but not in a resumed one's."""
+    names = OTHERS["Keras, loaded"]
+    whole, rest = course(KERAS), course(names, 4)
+    for steps, after, own in ((whole, 0, KERAS), (rest, 4, names)):
+        for step in [*steps]:
+            clipped = {f"0.{own[place]}": sha(("clipped", place, step + after)) for place in (0, 2)}
+            steps[step] = {"changed weights": clipped, **steps[step]} if step > (after > 0) else steps[step]
+    rest[0]["initial weights"] |= {f"0.{names[place]}": sha(("clipped", place, 5)) for place in (0, 2)}
+    rest[1]["changed weights"] = {}
+    assert first_difference(read(tmp_path / "a", whole), read(tmp_path / "b", rest), True) is None
