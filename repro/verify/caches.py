@@ -5,6 +5,7 @@ current one, may be a cache, too: it is put aside for the run, and then put back
 """
 
 import contextlib
+import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -79,22 +80,27 @@ def aside(files: Collection[str], kept: Path, change: Change) -> Iterator[None]:
     if change.caches == "kept":
         yield
         return
-    places = [*enumerate(sorted(files)[:MOST])]
+    places = {name: _short(name) for name in sorted(files)[:MOST]}
     own, left = kept / "aside", folder(kept, change) / "files"
     for each in (own, left):
         each.mkdir(parents=True, exist_ok=True)
     try:
-        for number, name in places:
-            _move(Path(name), own / str(number))
-            if (left / str(number)).is_file():
+        for name, short in places.items():
+            _move(Path(name), own / short)
+            if change.caches == "left" and (left / short).is_file():
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(left / str(number), name)
+                shutil.copy2(left / short, name)
         yield
     finally:
-        for number, name in places:
+        for name, short in places.items():
             if change.caches == "emptied":
-                _move(Path(name), left / str(number))
-            _move(own / str(number), Path(name))
+                _move(Path(name), left / short)
+            _move(own / short, Path(name))
+
+
+def _short(name: str) -> str:
+    """A name of its own for a file that is put aside."""
+    return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _move(source: Path, target: Path) -> None:
@@ -106,11 +112,7 @@ def _move(source: Path, target: Path) -> None:
 def found(files: Collection[str], kept: Path) -> list[str]:
     """The files that a run with emptied caches left, by the names that people know them by."""
     caches = folder(kept, EMPTIED)
-    own = [
-        os.path.relpath(name)
-        for number, name in enumerate(sorted(files)[:MOST])
-        if (caches / "files" / str(number)).exists()
-    ]
+    own = [os.path.relpath(name) for name in sorted(files) if (caches / "files" / _short(name)).exists()]
     for path in sorted(caches.rglob("*")):
         inside = path.relative_to(caches)
         if path.is_file() and not path.is_symlink() and inside.parts[0] not in ("files", "pycache"):
