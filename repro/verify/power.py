@@ -6,7 +6,7 @@ more goes on from the copy without a fault, as far as the others went: if it dif
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from msgspec import UNSET
 from repro.compare.difference import Difference, first_difference
 from repro.compare.pairs import Pair, pairs
 from repro.errors import UsageError
-from repro.record.lines import CHANNELS, STEPS
+from repro.record.lines import CHANNELS, STEPS, Hashes
 from repro.record.record import Record
 from repro.text import counted
 from repro.verify import checkpoint_copies
@@ -183,9 +183,19 @@ def _outcome(planted: Trial, whole: Record, without: Pair) -> PlantedFault:
     difference = _difference(planted, whole)
     if difference:
         return PlantedFault(part, "seen", step=difference.step, channel=_channel(difference, without))
-    ours, theirs = without.b.steps, pairs(whole, record, resumed=True)[0].b.steps
-    shows = any(ours[step] != theirs[step] for step in ours.keys() & theirs.keys())
+    other = pairs(whole, record, resumed=True)[0].b
+    drawn = without.b.moving() | other.moving()  # the state of another generator is noise, if nothing seeds it
+    shows = any(
+        _drawn(without.b.steps[step], drawn) != _drawn(other.steps[step], drawn)
+        for step in without.b.steps.keys() & other.steps.keys()
+    )
     return PlantedFault(part, "without effect" if shows else "not seen")
+
+
+def _drawn(hashes: Hashes, drawn: Set[str]) -> Hashes:
+    """Hashes of a step, of its generators those that are drawn from."""
+    generators = {name: code for name, code in hashes.get("generator", {}).items() if name in drawn}
+    return hashes | {"generator": generators}
 
 
 def _channel(difference: Difference, without: Pair) -> str:
