@@ -70,7 +70,7 @@ class Recorder:
         `hashes` may have all weights before the step as CHANGED, of which those are written that are not as they were
         after the step before: without any, the empty channel says that they were looked at.
         """
-        if number > 0:
+        if wait is not None and number > 0:
             wait(number)
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
@@ -207,7 +207,9 @@ def warn(text: str) -> None:
 
 
 active: Optional[Recorder] = None  # the recorder of this process
-wait: Any = int  # called with a step before its line is written; what it raises is of the program
+wait: Any = (
+    None  # called with a step before its line is written, if anybody waits there; what it raises is of the program
+)
 raised: Optional[BaseException] = None  # what a signal's handler of the program has raised meanwhile
 
 

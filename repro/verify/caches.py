@@ -37,6 +37,7 @@ DOWNLOADS = {
     "huggingface/token": "~/.cache/huggingface/token",
 }
 """What is no cache, but what was downloaded; it stays, by a link."""
+SYSTEM = ("/proc/", "/dev/", "/sys/")
 MOST = 200
 """Files of one run that are put aside."""
 
@@ -51,8 +52,9 @@ def outside(names: Collection[str], own: Path) -> set[str]:
     return {
         name
         for name in names
-        if os.path.isfile(name) and not name.endswith(".pyc") and not Path(name).is_relative_to(own)
-    } - {name for name in names if name.startswith(("/proc/", "/dev/", "/sys/"))}
+        if os.path.isfile(name) and not name.endswith(".pyc") and not name.startswith(SYSTEM)
+        if not Path(name).is_relative_to(own)
+    }
 
 
 def variables(caches: Path, own: Mapping[str, str]) -> dict[str, str]:

