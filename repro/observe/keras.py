@@ -297,8 +297,8 @@ def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     if observed.before is not None:
         hashes.setdefault(CHANGED, observed.before)
         observed.before = None
-    if not observed.started and observed.initial:
-        hashes[INITIAL] = observed.initial
+    if not observed.started and (initial := observed.initial or hashes.get(CHANGED)):
+        hashes[INITIAL] = dict(initial)
     observed.started = True
     recorder.active.step(number, hashes)
 
@@ -310,11 +310,13 @@ def _variable_name(variable: Any, observed: ObservedOptimizer) -> str:
 def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays:
     """The variables' values."""
     variables = list(variables)
-    values = [getattr(variable, "value", variable) for variable in variables]
-    return [
-        (*name, value() if callable(value) else value)
-        for name, value in zip(_names(observed, channel, variables), values)
-    ]
+    return [(*name, value) for name, value in zip(_names(observed, channel, variables), map(_value, variables))]
+
+
+def _value(variable: Any) -> Any:
+    """What a variable holds, as the backend has it."""
+    value = getattr(variable, "value", variable)
+    return value() if callable(value) else value
 
 
 def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tuple[str, str]]:
@@ -331,12 +333,16 @@ def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tu
 
 
 def _initial_weights(observed: ObservedOptimizer, trained: list[Any]) -> dict[str, str]:
-    """The weights before the first step. While a graph is traced they are read outside of it."""
+    """The weights before the first step. While a graph is traced they are read outside of it.
+
+    Those that are made there have no value yet: then the first step's own line has them.
+    """
     if backend() != "tensorflow":
         return _hash_weights(observed, trained)
     try:
         with sys.modules["tensorflow"].init_scope():
-            return _hash_weights(observed, trained)
+            made = all(bool(one.is_initialized()) for one in map(_value, trained) if hasattr(one, "is_initialized"))
+            return _hash_weights(observed, trained) if made else {}
     except Exception:
         recorder.note(NO_INITIAL)
         return {}

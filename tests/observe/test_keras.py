@@ -14,7 +14,7 @@ from support.runs import ROOT
 LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
 COMPARED = ["fit", "fit, XLA", "own, graph"]  # with runs without the observer
-EACH = [*COMPARED, "fit, 5 at a time", "fit, eager", "own, eager"]
+EACH = [*COMPARED, "fit, 5 at a time", "fit, eager", "own, eager", "fit, made late"]
 SOME = "fit, XLA, 5 at a time"
 RESTORED, CLIPPED = "restored", "clipped"  # weights that a callback puts in, before the first batch or before each
 BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
@@ -55,7 +55,9 @@ def test_batches_and_initial_weights(results: Any) -> None:
     assert [line["batch"] for line in fit] == [line["batch"] for line in five]
     assert len({json.dumps(line["batch"]) for line in fit}) == COUNT
     first = results[0][0]["initial weights"]
-    assert list(first.values()) == list(five[0]["initial weights"].values())  # of one seed
+    late = results[0][EACH.index("fit, made late") * COUNT + 1]
+    for line in (five[0], late):
+        assert list(line["initial weights"].values()) == list(first.values())  # of one seed
     assert set(first.values()) - set(fit[0]["weights"].values())
 
 

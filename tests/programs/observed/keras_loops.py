@@ -15,7 +15,8 @@ X = np.random.RandomState(0).randn(16 * COUNT, 4).astype("float32")
 Y = X.sum(1, keepdims=True)
 
 
-def network() -> keras.Model:
+def network(begin: bool = True) -> keras.Model:
+    """The network; without a beginning its weights are made while the first step is traced."""
     keras.utils.set_random_seed(0)
     layers = [
         keras.layers.Dense(8),
@@ -23,7 +24,7 @@ def network() -> keras.Model:
         keras.layers.Dropout(0.3),
         keras.layers.Dense(1),
     ]
-    return keras.Sequential([keras.Input((4,)), *layers])
+    return keras.Sequential([keras.Input((4,)), *layers] if begin else layers)
 
 
 def report_weights(scenario: str, model: keras.Model, buffers: bool = True, count: int = COUNT) -> None:
@@ -31,8 +32,8 @@ def report_weights(scenario: str, model: keras.Model, buffers: bool = True, coun
     report(scenario, count, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
 
 
-def fit(scenario: str, buffers: bool = True, **options: object) -> None:
-    model = network()
+def fit(scenario: str, buffers: bool = True, begin: bool = True, **options: object) -> None:
+    model = network(begin)
     model.compile(keras.optimizers.Adam(), "mse", **options)
     model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
     report_weights(scenario, model, buffers)
@@ -110,6 +111,7 @@ def compiled(jit: bool) -> Callable[[Callable], Callable]:
 
 SCENARIOS: dict[str, Callable[[str], None]] = {
     "fit": lambda name: fit(name, jit_compile=False),
+    "fit, made late": lambda name: fit(name, begin=False, jit_compile=False),
     "fit, 5 at a time": lambda name: fit(name, jit_compile=False, steps_per_execution=5),
     "fit, eager": lambda name: fit(name, run_eagerly=True),
     "fit, XLA": lambda name: fit(name, jit_compile=True),
