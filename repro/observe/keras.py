@@ -13,13 +13,13 @@ import traceback
 import weakref
 from typing import Any, Optional
 
-from . import entries, generators, hashing, jax, recorder
+from . import entries, generators, hashing, jax, recorder, tf_data
 from .recorder import CHANGED, INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
 
 NO_LOADER = "Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out"
-NO_BATCH = "Keras: without `train_step` of Keras itself, batches are not observed"
+NO_BATCH = "Keras: without `train_step` of Keras itself, batches are observed only where tf.data hands them out"
 NO_BUFFERS = "Keras: in a loop of one's own, variables that are not trained are not observed"
 NO_INITIAL = "Keras: weights that are made while a graph is traced are not observed before the first step"
 BY_BATCHES = "Keras: a step that XLA compiles, or that is distributed, is seen after each batch of `fit` only"
@@ -216,8 +216,6 @@ def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
         seen += _buffers(observed, model)
     else:
         recorder.note(NO_BUFFERS)
-    if not any(channel == "batch" for channel, _, _ in seen) and backend() != "torch":
-        recorder.note(NO_BATCH)
     if backend() == "tensorflow":
         _report_tensorflow(observed, seen)
     elif backend() == "jax":
@@ -263,6 +261,7 @@ def _record(observed: ObservedOptimizer, names: list[tuple[str, str]], *values: 
     number = active.count()
     if active.is_due(number) or not observed.started:
         _write(observed, number, [(channel, name, value) for (channel, name), value in zip(names, values)])
+    tf_data.batches.clear()
 
 
 @recorder.never_raise
@@ -293,7 +292,10 @@ def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     """A step's line, with the initial weights if it is the optimizer's first one."""
     assert recorder.active is not None
     hashes: recorder.Hashes = {"generator": generators.hashes()}
-    _add_hashes(hashes, arrays)
+    handed = tf_data.taken()
+    _add_hashes(hashes, arrays if any(array[0] == "batch" for array in arrays) else [*handed, *arrays])
+    if "batch" not in hashes and backend() == "tensorflow" and not observed.by_batches:
+        recorder.note(NO_BATCH)
     if observed.before is not None:
         hashes.setdefault(CHANGED, observed.before)
         observed.before = None

@@ -86,8 +86,8 @@ def distributed(scenario: str) -> None:
     report_weights(scenario, model)
 
 
-def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
-    """A loop of one's own, in TensorFlow."""
+def own(scenario: str, around: Callable[[Callable], Callable], batches: bool = False) -> None:
+    """A loop of one's own, in TensorFlow; its batches may come from tf.data, of which an evaluation takes some, too."""
     import tensorflow
 
     model, optimizer = network(), keras.optimizers.SGD(0.1, momentum=0.9)
@@ -98,8 +98,12 @@ def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
             loss = tensorflow.reduce_mean(tensorflow.square(model(x, training=True) - y))
         optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
 
-    for at in range(0, 16 * COUNT, 16):
-        step(X[at : at + 16], Y[at : at + 16])
+    data = tensorflow.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+    cut = [(X[at : at + 16], Y[at : at + 16]) for at in range(0, 16 * COUNT, 16)]
+    for place, (x, y) in enumerate(data if batches else cut):
+        step(x, y)
+        if batches and place == 1:
+            assert sum(len(x) for x, _ in data.take(3)) == 48
     report_weights(scenario, model, buffers=False)
 
 
@@ -117,6 +121,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "fit, XLA": lambda name: fit(name, jit_compile=True),
     "own, eager": lambda name: own(name, lambda step: step),
     "own, graph": lambda name: own(name, compiled(False)),
+    "own, tf.data": lambda name: own(name, compiled(False), batches=True),
     "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
     "own, XLA": lambda name: own(name, compiled(True)),
     "restored": restored,
