@@ -12,7 +12,7 @@ from pathlib import Path
 from repro.compare import files, incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
-from repro.compare.difference import Difference, first_difference, race
+from repro.compare.difference import Difference, first_difference, ignore_idle_generators, race
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
 from repro.text import RUN, listed
@@ -202,6 +202,8 @@ class OwnCommand:
         for trial in (baseline, repeat):
             trial.leave_out_metrics(self.unsteady.names if self.unsteady else ())
         difference = first_difference(record_of(baseline), record_of(repeat), False)
+        if difference is None or difference.channel == OUTPUTS:
+            ignore_idle_generators(record_of(baseline), record_of(repeat))
         if self.unsteady and (difference is None or difference.channel == OUTPUTS):
             self.notes.append(self.unsteady.note)
         self.notes += files.compare(record_of(baseline), record_of(repeat)).notes

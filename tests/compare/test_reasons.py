@@ -265,6 +265,10 @@ RULES = {
         passes(("batch", 5), ("batch", 6), ("batch", 5)),
         passes(("batch", 5), ("batch", 6), ("batch", 6)),
     ),
+    "resumed order came again": (
+        goes_on(batch={3: ("batch", 5), 4: ("batch", 6)}, weights={3: 7}),
+        goes_on(batch={3: ("batch", 5), 4: ("batch", 7)}, weights={3: 7}),
+    ),
     "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
     "loss scale not restored": (
         numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}}),
