@@ -284,11 +284,12 @@ def test_before_the_first_step_every_generator_is_a_suspect(compare) -> None:
 
 def test_a_generator_that_differs_between_two_equal_runs_is_no_difference_of_a_third(tmp_path: Path) -> None:
     """... but of what it drew without effect a line tells."""
+    moved: dict[str, Any] = {"initial_weights": {0: 7}, "weights": {1: 7}}
     a, b, c = (
         record.read(
             write(tmp_path / str(seed), straight(generator={step: (seed, step) for step in range(5)}, **changed))
         )
-        for seed, changed in ((1, {}), (2, {}), (3, {"initial_weights": {0: 7}, "weights": {1: 7}}))
+        for seed, changed in ((1, {}), (2, {}), (3, moved))
     )
     before = first_difference(a, c)
     ignore_idle_generators(a, b)
