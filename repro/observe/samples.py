@@ -120,12 +120,12 @@ def _changed(before: Optional[dict[str, Any]], after: Optional[dict[str, Any]]) 
     return sorted(name for name, state in (after or {}).items() if before and before.get(name, state) != state)
 
 
-@recorder.never_raise
 def _mark(drawn: list[str], worker: Any) -> None:
     """Tells the process that started this worker what it draws from."""
-    if recorder.active is not None:
+    active = recorder.active
+    if active is not None:
         for name in drawn:
-            recorder.active.mark(f"{DREW}{os.getppid()}-{worker.seed - worker.id}-{name}")
+            active.mark(f"{DREW}{os.getppid()}-{worker.seed - worker.id}-{name}")
 
 
 def _of_workers(iterator: Any) -> list[str]:
