@@ -10,7 +10,7 @@ from collections.abc import Callable
 from repro.compare.difference import Difference
 from repro.compare.pairs import Pair, pairs
 from repro.compare.reasons.case import RUNS, Case
-from repro.compare.reasons.draws import old_batches, old_state
+from repro.compare.reasons.draws import old_batches, old_state, undrawn
 from repro.record.record import Record
 from repro.text import listed
 from repro.verify.questions import Change
@@ -39,7 +39,9 @@ def said(difference: Difference, whole: Record, run: Callable[[Change], Trial]) 
     if difference.pair is None or difference.step is None:
         return None
     case, batches = Case(difference, difference.pair, difference.step), difference.channel == "batch"
-    without = []
+    without: list[bool] = []
+    if not batches and undrawn(case):
+        return None  # it was restored
     for name in generators(difference):
         drawn = _pairs(whole, run(_then(name, case.pair.offset)))
         if any(_decides(pair, name, case.step, batches) for pair in drawn):

@@ -61,8 +61,9 @@ def optimizer_gives_other_weights(case: Case) -> str | None:
     """Equal gradients, other weights."""
     if case.channel not in ("optimizer", "weights") or not case.pair.hashes(case.step, "gradients"):
         return None
+    settings = "" if case.options_are_equal else f"{OTHER_SETTINGS}, or "
     return (
-        f"gradients are equal, but the optimizer's update of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}, "
+        f"gradients are equal, but the optimizer's update of them is not: {settings}{OTHER_ORDER}, "
         "or something else changed the weights between the steps"
     )
 
@@ -72,7 +73,8 @@ def step_gives_other_results(case: Case) -> str | None:
     """Equal weights, other gradients, or other weights where the gradients cannot be seen."""
     if case.channel not in ("gradients", "optimizer", "weights"):
         return None
-    possible = [OTHER_ORDER] if case.channel == "gradients" else [OTHER_SETTINGS, OTHER_ORDER]
+    by_options = case.channel != "gradients" and not case.options_are_equal
+    possible = [OTHER_SETTINGS, OTHER_ORDER] if by_options else [OTHER_ORDER]
     results = "gradients" if case.channel == "gradients" else "results of the step, whose gradients cannot be seen"
     if case.batch_unseen:
         unlike = case.unlike_at_first

@@ -13,6 +13,19 @@ SAVE_PLACE = "save the place in the data with the checkpoint, and go on there"
 SEED = "set the seed of each generator before anything draws"
 
 
+@rule(HASHES, "set the network to train mode after each evaluation, and draw in a resumed run what the whole run draws")
+def nothing_is_drawn(case: Case) -> str | None:
+    """A generator of a resumed run stays in the state that it was saved in, from equal batches: its steps do not draw from it."""
+    names = undrawn(case)
+    if case.channel != "generator" or not names:
+        return None
+    a, b = case.pair.called
+    return (
+        f"the generator {listed(names)} was restored: {b} has it in the state of step {case.pair.offset} of {a}, but draws nothing from it in its steps, "
+        "as the whole run does: dropout is off, as in a network that is left in eval mode, or something else is left out"
+    )
+
+
 @rule(GUESS, SAVE_GENERATORS)
 def generator_not_restored(case: Case) -> str | None:
     """The generator of the first resumed step is in the state of an earlier step; whether what differs is drawn from it, no hash shows."""
@@ -79,6 +92,25 @@ def resumed_with_an_old_batch(case: Case) -> str | None:
         f"the first batch of {b} is that of step {begin} of {a}: "
         "the place in the data, the number of the epoch, or the generator that orders it was not restored, or is of another step than the weights"
     )
+
+
+@rule(HASHES, "save what sets the shape of a batch, as the lesson of a curriculum, and restore it")
+def batch_of_the_first_shape(case: Case) -> str | None:
+    """A part of the first resumed batch has the shape that the whole run had in its first steps, and in none since."""
+    if case.channel != "batch" or not case.first_resumed:
+        return None
+    whole, rest = ({step: line.shapes for step, line in one.lines.items()} for one in (case.pair.a, case.pair.b))
+    alike = whole.get(case.step, {}).keys() == rest.get(1, {}).keys()  # else one of them passes over batches
+    for name in case.found.names if alike else ():
+        first, now = rest.get(1, {}).get(name), whole.get(case.step, {}).get(name)
+        had = [step for step in range(1, case.step) if whole.get(step, {}).get(name) == first]
+        if first and now and first != now and len(had) > 1 and had == [*range(1, len(had) + 1)]:
+            a, b = case.pair.called
+            return (
+                f"`{name}` of the batch has shape {first} at step 1 of {b}, as at steps 1 to {had[-1]} of {a}, which has {now} at step {case.step}: "
+                "what sets the shape of a batch, as a curriculum, was not restored"
+            )
+    return None
 
 
 @rule(GUESS, SAVE_GENERATORS)
@@ -157,17 +189,19 @@ def another_batch(case: Case) -> str | None:
     if not case.draws:
         return None
     return (
-        "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), or from a folder's listing, "
-        "or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers"
+        "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), from a folder's listing, "
+        "or from which thread or worker comes first, or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers"
     )
 
 
 RULES: tuple[Rule, ...] = (
+    nothing_is_drawn,
     generator_not_restored,
     generator_drew_more,
     part_of_a_batch,
     old_batches_again,
     resumed_with_an_old_batch,
+    batch_of_the_first_shape,
     resumed_with_an_unknown_state,
     resumed_elsewhere_in_the_data,
     generators_differ_from_the_start,
@@ -183,6 +217,20 @@ def old_batches(case: Case) -> Reason:
     """The reason of a resumed run's batches where no generator decides."""
     rules = (part_of_a_batch, old_batches_again, resumed_with_an_old_batch, resumed_elsewhere_in_the_data)
     return next(known for rule in rules if (known := rule(case)))
+
+
+def undrawn(case: Case) -> list[str]:
+    """The generators that draw nothing in the first two steps of a resumed run, though they are as after the step before."""
+    whole, rest = case.pair.a.of("generator"), case.pair.b.of("generator")
+    steps = [case.pair.offset + later for later in (0, 1, 2)]
+    if not case.first_resumed or not {*steps} <= whole.keys() or not {1, 2} <= rest.keys():
+        return []
+
+    def stays(name: str) -> bool:
+        ours, theirs = [whole[step].get(name) for step in steps], {rest[step].get(name) for step in (1, 2)}
+        return theirs == {ours[0]} and len({*ours}) == len(ours)
+
+    return [name for name in case.generators if stays(name)]
 
 
 def _at(case: Case, name: str, step: int) -> str:

@@ -9,6 +9,20 @@ SAVE_OPTIMIZER = "save the optimizer's state with the checkpoint, and load it wh
 SAVE_ALL = "save it with the checkpoint, and load it when resuming"
 
 
+@rule(HASHES, "save all that is trained, and load it: the parameters of a loss, of a second network as well")
+def weights_of_the_beginning(case: Case) -> str | None:
+    """Some weights that a resumed run starts from are those that the whole run began with."""
+    both = case.pair.hashes(case.step, STARTS) if case.resumed and case.channel == STARTS else None
+    begun = {name: code for step in case.pair.a.of(STARTS).values() for name, code in step.items()}
+    if both is None or any(both[1].get(name) != begun.get(name, "") for name in case.found.names):
+        return None
+    a, b = case.pair.called
+    return (
+        f"of the weights that {b} starts from, {case.names} {'are' if len(case.found.names) > 1 else 'is'} as {a} began with: "
+        "the checkpoint does not hold them, or they are not loaded"
+    )
+
+
 @rule(HASHES, "save the weights after the step's update, and change nothing when they are read")
 def resumed_from_other_weights(case: Case) -> str | None:
     """A resumed run starts from weights that no step of the whole run had."""
@@ -140,6 +154,7 @@ def resumed_with_other_gradients(case: Case) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
+    weights_of_the_beginning,
     resumed_from_other_weights,
     resumed_without_a_change,
     optimizer_starts_from_another_state,
