@@ -16,10 +16,10 @@ from repro.verify.command import OwnCommand
 from repro.verify.decision import Decision
 from repro.verify.hypotheses import Hypothesis, chance
 from repro.verify.questions import BASELINE, REPEAT, Change
-from repro.verify.trial import Command, Trial
+from repro.verify.trial import Command, Trial, run_name
 from support.commands import straight, write
 
-FIRST, LATE, SEED, SET, ORIGIN, MEMORY, RACE, LIMIT = HYPOTHESES
+FIRST, LATE, SEED, NUMBERS, SET, ORIGIN, MEMORY, ADDRESSES, RACE, LIMIT = HYPOTHESES
 
 
 class Runs:
@@ -61,13 +61,13 @@ def test_the_order_of_a_set_is_named_once_each_seed_has_one_order(tmp_path: Path
     )
 
 
-@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY], ids=lambda one: one.name)
+@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY, ADDRESSES], ids=lambda one: one.name)
 def test_a_race_is_none_of_them(hypothesis: Hypothesis, tmp_path: Path) -> None:
     runs = Runs(tmp_path, lambda change: change.label)
     assert runs.test(hypothesis) is None and len(runs.made) == 4
 
 
-@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY], ids=lambda one: one.name)
+@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY, ADDRESSES], ids=lambda one: one.name)
 def test_nor_is_what_any_value_makes_the_same(hypothesis: Hypothesis, tmp_path: Path) -> None:
     """Something in the variable's presence, or chance: no value decides."""
     assert Runs(tmp_path, lambda change: bool(change.environment) or change.label).test(hypothesis) is None
@@ -140,11 +140,36 @@ def test_a_run_that_leaves_nothing_explains_nothing(tmp_path: Path) -> None:
     assert runs.test(FIRST) is None
 
 
+def test_each_value_has_a_run_of_its_own() -> None:
+    """A run is known by its name, in which some characters of a label are lost."""
+    for hypothesis in HYPOTHESES:
+        assert len({*map(run_name, hypothesis.values)}) == len(hypothesis.values)
+
+
 def test_a_race_is_one_where_delays_decide(tmp_path: Path) -> None:
     runs = Runs(tmp_path, held)
     assert str(runs.test(RACE)).startswith("threads, workers or ranks race: which of them comes first decides: ")
     runs.slows = []
     assert runs.test(RACE) is None
+
+
+def test_addresses_decide_where_each_place_has_one_result(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held)
+    assert str(runs.test(ADDRESSES)).startswith(
+        "where objects lie in memory decides, as in the order of a set of objects"
+    )
+    assert ("PYTHONHASHSEED", "0") in ADDRESSES.values[0].environment  # else the hashes of strings move objects
+
+
+@pytest.mark.parametrize(("channel", "suits"), [("scalars", True), ("gradients", False)])
+def test_time_is_asked_about_where_a_number_of_a_step_differs(channel: str, suits: bool, tmp_path: Path) -> None:
+    runs = [straight(2, gradients={1: number}, weights={1: number}) for number in (1, 2)]
+    for number, steps in enumerate(runs):
+        steps[1]["scalars"] = {"0.group 0.lr": str(number if channel == "scalars" else 7)}
+    a, b = (record.read(write(tmp_path / str(number), steps)) for number, steps in enumerate(runs))
+    difference = first_difference(a, b, False)
+    assert difference and difference.channel == channel
+    assert NUMBERS.suits(difference) == suits
 
 
 @pytest.mark.parametrize(("overtaken", "tested"), [(None, True), ((1, "the first run", 4, 2), False)])
