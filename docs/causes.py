@@ -15,6 +15,7 @@ from repro.compare.reasons import (
     copies,
     course,
     draws,
+    generators,
     gradients,
     later,
     resumed,
@@ -33,7 +34,7 @@ TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
 MORE = {whole: (whole.other_numerics,)}
 """Rules that are asked before all others."""
-GROUPS = (course, scalars, rounded, copies, states, gradients, later, draws, resumed, beginning, whole)
+GROUPS = (course, scalars, rounded, copies, states, gradients, later, generators, draws, resumed, beginning, whole)
 
 
 def row(*cells: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from . import dates, imports, origins
 
 CLOCKS = ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns")
+LENGTH = 400  # of the name of a run's folder, which has a size of its own in memory
 ASK, NO_RANDOM_ADDRESSES = 0xFFFFFFFF, 0x0040000  # of Linux' personality()
 STANDARD: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset())  # from Python 3.10 on
 
@@ -151,6 +152,7 @@ def place_objects(value: str) -> None:
     system = ctypes.CDLL(None)
     persona = system.personality(ASK)
     if not persona & NO_RANDOM_ADDRESSES and system.personality(persona | NO_RANDOM_ADDRESSES) != -1:
+        os.environ["REPRO_OBSERVE"] = os.environ.get("REPRO_OBSERVE", "").ljust(LENGTH, "/")  # each run has another one
         os.execv(sys.executable, sys.orig_argv)
     move_objects(value)
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from repro.compare.difference import Difference
 from repro.compare.pairs import Pair, pairs
 from repro.compare.reasons.case import RUNS, Case
-from repro.compare.reasons.draws import old_batches, old_state, undrawn
+from repro.compare.reasons.draws import old_batches, old_state
+from repro.compare.reasons.generators import of_another_process, undrawn
 from repro.record.record import Record
 from repro.text import listed
 from repro.verify.questions import Change
@@ -40,8 +41,8 @@ def said(difference: Difference, whole: Record, run: Callable[[Change], Trial]) 
         return None
     case, batches = Case(difference, difference.pair, difference.step), difference.channel == "batch"
     without: list[bool] = []
-    if not batches and undrawn(case):
-        return None  # it was restored
+    if of_another_process(case) or (not batches and undrawn(case)):
+        return None  # the hashes say more
     for name in generators(difference):
         drawn = _pairs(whole, run(_then(name, case.pair.offset)))
         if any(_decides(pair, name, case.step, batches) for pair in drawn):

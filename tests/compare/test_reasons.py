@@ -175,6 +175,18 @@ def drawn_once() -> Two:
     return two
 
 
+def of_ranks(state: object) -> Two:
+    """Two ranks that were resumed after step 4, the second of them with a generator in this state of the first."""
+    second = {step: sha(("second", step)) for step in range(9)}
+    whole, rest = straight(8, generator=second), resumed(4, 8, gradients={1: 7})
+    rest |= {0: rest[0] | {"generator": whole[0]["generator"]}}
+    for step in range(1, 5):
+        rest[step]["generator"] = {"python": sha(("first", state, step + 4))}
+    first = straight(8, generator={step: sha(("first", 1, step)) for step in range(9)})
+    own = resumed(4, 8, generator={step: sha(("first", 1, step + 4)) for step in range(1, 5)})
+    return Two([first, whole], [own, rest], True)
+
+
 def in_the_loss(value: object) -> Two:
     """A run that was resumed after step 4, with a second weight, and what that is there."""
     two = goes_on(gradients={1: 7}, weights={1: 7})
@@ -272,6 +284,7 @@ RULES = {
         goes_on(generator=old("generator", 4, 5), gradients={1: 7}),
     ),
     "weights of the beginning": (in_the_loss(0), in_the_loss(7)),
+    "generator of another process": (of_ranks(1), of_ranks(7)),
     "generator not restored": (
         goes_on(generator=old("generator", 1), weights={1: 7}),
         goes_on(generator=old("generator", 7), weights={1: 7}),

@@ -10,6 +10,7 @@ rounded      states of fewer bits
 copies       averages of the weights
 gradients    gradients that only one computes
 later        a later step of a resumed run
+generators   generators that were restored
 draws        other batches, and generators in another state
 states       states that a resumed run begins with
 resumed      the first step of a resumed run
@@ -23,6 +24,7 @@ from repro.compare.reasons import (
     copies,
     course,
     draws,
+    generators,
     gradients,
     later,
     resumed,
@@ -44,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     *states.RULES,
     *gradients.RULES,
     *later.RULES,
+    *generators.RULES,
     *draws.RULES,
     *resumed.RULES,
     *beginning.RULES,

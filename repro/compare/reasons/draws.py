@@ -13,19 +13,6 @@ SAVE_PLACE = "save the place in the data with the checkpoint, and go on there"
 SEED = "set the seed of each generator before anything draws"
 
 
-@rule(HASHES, "set the network to train mode after each evaluation, and draw in a resumed run what the whole run draws")
-def nothing_is_drawn(case: Case) -> str | None:
-    """A generator of a resumed run stays in the state that it was saved in, from equal batches: its steps do not draw from it."""
-    names = undrawn(case)
-    if case.channel != "generator" or not names:
-        return None
-    a, b = case.pair.called
-    return (
-        f"the generator {listed(names)} was restored: {b} has it in the state of step {case.pair.offset} of {a}, but draws nothing from it in its steps, "
-        "as the whole run does: dropout is off, as in a network that is left in eval mode, or something else is left out"
-    )
-
-
 @rule(GUESS, SAVE_GENERATORS)
 def generator_not_restored(case: Case) -> str | None:
     """The generator of the first resumed step is in the state of an earlier step; whether what differs is drawn from it, no hash shows."""
@@ -195,7 +182,6 @@ def another_batch(case: Case) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    nothing_is_drawn,
     generator_not_restored,
     generator_drew_more,
     part_of_a_batch,
@@ -217,20 +203,6 @@ def old_batches(case: Case) -> Reason:
     """The reason of a resumed run's batches where no generator decides."""
     rules = (part_of_a_batch, old_batches_again, resumed_with_an_old_batch, resumed_elsewhere_in_the_data)
     return next(known for rule in rules if (known := rule(case)))
-
-
-def undrawn(case: Case) -> list[str]:
-    """The generators that draw nothing in the first two steps of a resumed run, though they are as after the step before."""
-    whole, rest = case.pair.a.of("generator"), case.pair.b.of("generator")
-    steps = [case.pair.offset + later for later in (0, 1, 2)]
-    if not case.first_resumed or not {*steps} <= whole.keys() or not {1, 2} <= rest.keys():
-        return []
-
-    def stays(name: str) -> bool:
-        ours, theirs = [whole[step].get(name) for step in steps], {rest[step].get(name) for step in (1, 2)}
-        return theirs == {ours[0]} and len({*ours}) == len(ours)
-
-    return [name for name in case.generators if stays(name)]
 
 
 def _at(case: Case, name: str, step: int) -> str:
