@@ -69,7 +69,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
         "numbers from the time",
         "a number of each step, such as the learning rate, is computed from the time that has passed",
         "compute it from the number of the step",
-        _values("REPRO_CHANGES", ("ticks=1", "ticks=7", "ticks=3"), "{} (ms by which time moves when it is asked for)"),
+        _values("REPRO_CHANGES", ("ticks=1", "ticks=7", "ticks=3"), "{} (time held)"),
         lambda divergence: divergence.channel == SCALARS,
     ),
     Hypothesis(

@@ -507,6 +507,26 @@ def test_other_buffers_of_a_compiled_step_may_be_why(tmp_path: Path) -> None:
     assert why.guess and "the optimizer's state, buffers that differ (`mean`), or what" in why.text
 
 
+@pytest.mark.parametrize(
+    ("two", "said"),
+    [
+        (
+            numbers(gradients={1: 7}),
+            " and an equal batch, though generators, buffers, numbers of the step are equal: "
+            "what the loss or the network holds beside weights and buffers, as a queue or a temperature was not restored",
+        ),
+        (
+            goes_on(("batch", "generator", "buffers"), gradients={1: 7}),
+            " (the batch cannot be seen): the place in the data, or dropout that draws again, or buffers, "
+            "or the mode (train or eval), or a scale, or what the loss or the network holds",
+        ),
+    ],
+    ids=["equal", "unseen"],
+)
+def test_a_guess_about_other_gradients_names_nothing_that_is_equal(two: Two, said: str, tmp_path: Path) -> None:
+    assert f"differ from equal weights{said}" in str(reasons.reason(two.difference(tmp_path)))
+
+
 def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> None:
     two = renamed(goes_on(("batch",), generator=old("generator", 1), weights={1: 7}))
     assert reasons.reason(two.difference(tmp_path)).guess

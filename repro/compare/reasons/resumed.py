@@ -1,7 +1,7 @@
 """The first step of a resumed run, from the same batch."""
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
-from repro.record.lines import CHANGED, STARTS
+from repro.record.lines import CHANGED, SCALARS, STARTS
 from repro.text import listed
 
 WATCHED = "watch."  # prefix of the names of what repro.watch was given
@@ -147,10 +147,22 @@ def resumed_with_other_gradients(case: Case) -> str | None:
     """The first gradients of a resumed run are others, from equal weights."""
     if not case.resumed:
         return None
-    return (
-        f"the first gradients after resuming differ from equal weights{case.and_batch}: "
-        "dropout that draws again, buffers, the mode (train or eval), or a scale was not restored"
-    )
+    equal = [what for what, channel in INPUTS.items() if _is_equal(case, channel)]
+    possible = ["the place in the data"] if case.batch_unseen else []
+    possible += [] if "generators" in equal else ["dropout that draws again"]
+    possible += [] if "buffers" in equal else ["buffers"]
+    possible += [] if {"generators", "buffers"} <= {*equal} else ["the mode (train or eval)"]
+    possible += [] if "numbers of the step" in equal else ["a scale"]
+    possible += ["what the loss or the network holds beside weights and buffers, as a queue or a temperature"]
+    though = f", though {', '.join(equal)} are equal" if equal else ""
+    return f"the first gradients after resuming differ from equal weights{case.and_batch}{though}: {', or '.join(possible)} was not restored"
+
+
+INPUTS = {"generators": "generator", "buffers": "buffers", "numbers of the step": SCALARS}
+
+
+def _is_equal(case: Case, channel: str) -> bool:
+    return case.pair.hashes(case.step, channel) is not None and not case.pair.differing(case.step, channel)
 
 
 RULES: tuple[Rule, ...] = (
