@@ -76,6 +76,8 @@ def _state(case: Case, name: str) -> str:
     if old is None:
         return "is in another state: it was not restored, or something drew from it since"
     _, step = old
+    if step == case.pair.offset:
+        return f"is still in the state of step {step}: less was drawn from it, or it was restored after it was drawn from, or as it was before that step"
     if step < case.step:
         return f"is in the state of step {step} again: it was not restored"
     return f"is in the state of step {step} already: more was drawn from it since it was saved"
