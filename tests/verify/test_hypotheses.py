@@ -81,6 +81,36 @@ def test_a_race_of_two_results_seldom_looks_like_a_set(start: int, tmp_path: Pat
     assert Runs(tmp_path, lambda change: next(outcomes)).test(SET) is None
 
 
+@pytest.mark.parametrize(("differ_at", "said"), [(None, None), (4, "step 4"), (3, "step 3")], ids=str)
+def test_values_that_differ_later_than_baseline_runs_are_no_other_cause(
+    differ_at: int | None, said: str | None, tmp_path: Path
+) -> None:
+    """Runs without a value differ at step 1, those with two values at step 3; with one value nowhere, or where another cause decides."""
+    made: list[Change] = []
+
+    def run(change: Change, against: Trial | None = None) -> Trial:
+        made.append(change)
+        changed: dict[str, dict[int, object]] = {"batch": {}, "weights": {}}
+        for of in changed.values():
+            of |= {} if change.environment else {1: len(made)}
+            of |= {3: held(change)} if change.environment else {}
+            of |= {differ_at: len(made)} if differ_at else {}
+        path = write(tmp_path / str(len(made)), straight(4, **changed))
+        return Trial(change, Command(["x"]), path, record=record.read(path))
+
+    plain = [run(BASELINE), run(REPEAT)]
+    divergence = (
+        first_difference(plain[0].record, plain[1].record, False) if plain[0].record and plain[1].record else None
+    )
+    assert divergence and divergence.step == 1
+    shown = SET.test(divergence, plain, run)
+    if differ_at == 3:  # nothing tells the values apart
+        assert shown is None
+    else:
+        assert shown and shown.alone == (said is None)
+        assert said is None or f"what differs from {said} on has another cause" in shown.text
+
+
 def test_few_orders_take_more_runs(tmp_path: Path) -> None:
     """A set of two: baseline runs have the orders of the two seeds."""
     runs = Runs(
