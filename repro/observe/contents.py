@@ -17,7 +17,13 @@ LOWEST = {
     "float16": bytes(range(0, 256, 32)),
 }  # values of a float32's second byte; its first is 0
 CHANNELS = ("initial weights", "gradients", "weights")
-ROUNDED = ("initial weights", "weights", "copies", "optimizer")  # the channels whose rounded arrays are named
+ROUNDED = (
+    "initial weights",
+    "changed weights",
+    "weights",
+    "copies",
+    "optimizer",
+)  # the channels whose rounded arrays are named
 
 zero: set[str] = set()  # hashes of arrays that contain only zeros
 nan: set[str] = set()  # hashes of arrays that contain a NaN
@@ -45,9 +51,14 @@ def look(code: str, dtype: str, content: Any) -> None:
 
 def _is_rounded(content: Any, lowest: bytes) -> bool:
     """True if the two lowest bytes of all float32 numbers are 0, and one of these."""
-    places = [slice(0, ENDS), *(slice(at, at + PIECE) for at in range(ENDS, len(content), PIECE))]
-    pieces = (bytes(content[place]) for place in places)
-    return not any(piece[::4].strip(b"\0") or piece[1::4].translate(None, lowest) for piece in pieces)
+    rest = range(ENDS, len(content), PIECE)
+    return _are_rounded(bytes(content[:ENDS]), lowest) and all(
+        _are_rounded(bytes(content[at : at + PIECE]), lowest) for at in rest
+    )
+
+
+def _are_rounded(numbers: bytes, lowest: bytes) -> bool:
+    return not (numbers[::4].strip(b"\0") or numbers[1::4].translate(None, lowest))
 
 
 def _is_zero(dtype: str, piece: Any) -> bool:

@@ -486,6 +486,14 @@ def test_any_state_may_be_rounded(channel: str, tmp_path: Path) -> None:
     assert reasons.reason(rounded(channel).difference(tmp_path)).rule == "rounded by the checkpoint"
 
 
+def test_a_change_of_weights_may_be_a_cast(tmp_path: Path) -> None:
+    two = changing(8, of_b=True)
+    two.bfloat16[1, 2, "changed weights"] = ["w"]
+    assert str(reasons.reason(two.difference(tmp_path))).endswith(
+        "something other than the optimizer changed them, in the second run to numbers of bfloat16 alone, such as a cast and back"
+    )
+
+
 def test_gradients_may_be_missing_in_any_run(tmp_path: Path) -> None:
     why = str(reasons.reason(frozen(resumed=False).difference(tmp_path)))
     assert why.startswith(

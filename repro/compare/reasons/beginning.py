@@ -2,6 +2,7 @@
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.compare.reasons.draws import SEED, UNSEEDED
+from repro.compare.reasons.rounded import rounded_to
 from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
@@ -42,9 +43,13 @@ def weights_changed_between_steps(case: Case) -> str | None:
     """Something other than an optimizer's step gives different weights, from equal ones."""
     if case.channel != CHANGED:
         return None
+    rounded = [
+        (kind, who) for side, who in enumerate(case.pair.called) if (kind := rounded_to(case, case.found.names, side))
+    ]
+    how = "".join(f", in {who} to numbers of {kind} alone" for kind, who in rounded)
     return (
         f"weights are equal after step {case.step - 1}, and differ when step {case.step} begins ({case.names}): "
-        "something other than the optimizer changed them, such as a clip, a mask or an average"
+        f"something other than the optimizer changed them{how}, such as {'a cast and back' if how else 'a clip, a mask or an average'}"
     )
 
 

@@ -14,18 +14,26 @@ def rounded_by_the_checkpoint(case: Case) -> str | None:
     if held is None:
         return None
     what, names = held
+    kind = rounded_to(case, names)
+    if kind is None:
+        return None
+    a, b = case.pair.called
+    return (
+        f"{what} that {b} begins with hold only numbers of {kind} ({listed(names)}), those of {a} do not: "
+        f"rounded to {kind} in the checkpoint, or as it is read"
+    )
+
+
+def rounded_to(case: Case, names: list[str], side: int = 1) -> str | None:
+    """The type whose numbers alone some arrays of the first difference hold in one run, the second, and none in the other."""
     places = {name: case.pair.places(case.step, case.channel, name) for name in names}
     for kind in TYPES:
-        ours, theirs = (
-            {name for name, sides in places.items() if name in _rounded(process, kind, *sides[side])}
-            for side, process in enumerate((case.pair.a, case.pair.b))
-        )
-        if theirs == {*names} and not ours:
-            a, b = case.pair.called
-            return (
-                f"{what} that {b} begins with {'hold' if what.endswith('s') else 'holds'} only numbers of {kind} ({listed(names)}), those of {a} do not: "
-                f"rounded to {kind} in the checkpoint, or as it is read"
-            )
+        both = [
+            {name for name, sides in places.items() if name in _rounded(process, kind, *sides[number])}
+            for number, process in enumerate((case.pair.a, case.pair.b))
+        ]
+        if both[side] == {*names} and not both[1 - side]:
+            return kind
     return None
 
 
