@@ -25,6 +25,8 @@ class Pair:
     """Step n of `b` is step n + offset of `a`; more than 0 if `b` was resumed."""
     called: tuple[str, str] = ("A", "B")
     """The names of the two, for people."""
+    beside: tuple[Process, ...] = ()
+    """The other processes of the first record, such as ranks."""
 
     @property
     def sampled(self) -> bool:
@@ -185,5 +187,6 @@ def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
         called = CALLED[resumed]
         begun = Alignment(names=renamed(ours, theirs, 0)) if resumed is False else None
         alignment = begun or align(ours, theirs, bool(resumed))
-        result.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
+        beside = tuple(process for process in a.processes if process is not ours)
+        result.append(Pair(ours, aligned(theirs, alignment), alignment.after, called, beside))
     return result

@@ -13,6 +13,11 @@ from typing import Any
 
 from . import dates, imports, origins
 
+CLOCKS = ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns")
+LENGTH = 400  # of the name of a run's folder, which has a size of its own in memory
+ASK, NO_RANDOM_ADDRESSES = 0xFFFFFFFF, 0x0040000  # of Linux' personality()
+STANDARD: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset())  # from Python 3.10 on
+
 
 def seed(value: str) -> None:
     """Seeds every generator, until the program sets another seed."""
@@ -42,7 +47,7 @@ def _seed_numpy(numpy: ModuleType, number: int) -> None:
 def clock(value: str) -> None:
     """Makes time run faster by a factor; what waits in C does not notice."""
     factor = int(value)
-    for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns"):
+    for name in CLOCKS:
         setattr(time, name, _faster(getattr(time, name), factor))
 
 
@@ -53,6 +58,31 @@ def _faster(real: Any, factor: int) -> Any:
         return begun + (real() - begun) * factor
 
     return now
+
+
+def ticks(value: str) -> None:
+    """Makes time move by so many milliseconds whenever the program asks for it, and not otherwise: in each run alike.
+
+    Python's own modules and the observer, which wait and measure, get the real one.
+    """
+    for name in CLOCKS:
+        setattr(time, name, _Ticking(getattr(time, name), int(value) * (10**6 if name.endswith("_ns") else 0.001)).now)
+    imports.finder.when_imported("datetime", dates.move_datetime)
+    imports.start()
+
+
+class _Ticking:
+    """A clock that begins at 0 in seconds, or in nanoseconds, and moves by one tick with each call."""
+
+    def __init__(self, real: Any, tick: Any):
+        self.real, self.tick, self.calls = real, tick, 0
+
+    def now(self) -> Any:
+        module = sys._getframe(1).f_globals.get("__name__", "")
+        if module.startswith("_repro.observe") or module.partition(".")[0] in STANDARD:
+            return self.real()
+        self.calls += 1
+        return self.calls * self.tick
 
 
 def draw(value: str) -> None:
@@ -115,14 +145,28 @@ def move_objects(value: str) -> None:
 moved: list[bytes] = []
 
 
+def place_objects(value: str) -> None:
+    """Starts this program once more without random addresses, so that all lies where it does in each run; then as above."""
+    import ctypes
+
+    system = ctypes.CDLL(None)
+    persona = system.personality(ASK)
+    if not persona & NO_RANDOM_ADDRESSES and system.personality(persona | NO_RANDOM_ADDRESSES) != -1:
+        os.environ["REPRO_OBSERVE"] = os.environ.get("REPRO_OBSERVE", "").ljust(LENGTH, "/")  # each run has another one
+        os.execv(sys.executable, sys.orig_argv)
+    move_objects(value)
+
+
 def start() -> None:
     """Makes the changes that are asked for."""
     changes = {
         "seed": seed,
         "origin": origins.hold,
         "clock": clock,
+        "ticks": ticks,
         "date": dates.move,
         "objects": move_objects,
+        "place": place_objects,
         "draw": draw,
         "draw_first": draw_first,
     }

@@ -1,11 +1,12 @@
-"""Sources of seeds: the time, the system's entropy.
+"""Sources of seeds: the time, the number of the process, the system's entropy.
 
-Both are fixed, so that a program that takes its seed from one of them has the same seed in each run. The time stands
+All are fixed, so that a program that takes its seed from one of them has the same seed in each run. The time stands
 still for the first calls, for seeds in nanoseconds, and then goes on.
 """
 
 import os
 import random
+import sys
 import time
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ from . import dates, imports
 
 CALLS = 50  # calls for the time at the start of a process: a program takes its seed early
 BEGUN = 1_700_000_000  # the second at which each process begins
+LIBRARY = os.path.dirname(os.__file__)  # the folder of Python's own modules
 STEP = 1_123_456_789  # nanoseconds by which a seed moves it: a program's seed may be the microsecond alone
 
 
@@ -29,7 +31,31 @@ def hold(value: str) -> None:
     time.time_ns = nanoseconds.now
     time.time = lambda: nanoseconds.now() / 10**9
     imports.finder.when_imported("datetime", dates.move_datetime)
+    numbered = _ProcessNumber(os.getpid, 1000 + int(value))
+    os.getpid = numbered.get
+    os.register_at_fork(before=numbered.count_child, after_in_child=numbered.begin_child)
     imports.start()
+
+
+class _ProcessNumber:
+    """A number of this process that is the same in each run, for the script and for functions that make a seed.
+
+    Libraries get the real one: they hand it to the system, or know their children by it.
+    """
+
+    def __init__(self, real: Any, number: int):
+        self.real, self.number, self.children = real, number, 0
+
+    def get(self) -> int:
+        code = sys._getframe(1).f_code
+        is_library = code.co_filename.startswith(LIBRARY) or "site-packages" in code.co_filename
+        return int(self.real()) if is_library and "seed" not in code.co_name else self.number
+
+    def count_child(self) -> None:
+        self.children += 1
+
+    def begin_child(self) -> None:
+        self.number, self.children = self.number * 100 + self.children, 0
 
 
 class _Clock:

@@ -52,10 +52,12 @@ class Batches:
         self.count += 1
         self.handed_out += 1
         if recorder.active.is_due(recorder.active.steps + 1):
-            self.hashes.update(hashing.hash_tree(data, str(place)))
+            for path, leaf in hashing.leaves(data, str(place)):
+                self.add_leaf(path, leaf)
 
     def end_step(self) -> None:
         self.hashes: dict[str, str] = {}
+        self.shapes: dict[str, str] = {}  # of the batches' parts, as 32x10
         self.samples: dict[str, Any] = {}  # samples by the number of their batch
         self.count = 0
 
@@ -99,10 +101,16 @@ class Batches:
             return
         for path, leaf in [*hashing.leaves(args), *hashing.leaves(kwargs)]:
             if self.is_data(leaf):
-                code = hashing.hash_or_note(leaf, path)
-                if code is not None:
-                    self.hashes[f"{self.count}.{path}"] = code
+                self.add_leaf(f"{self.count}.{path}", leaf)
         self.count += 1
+
+    def add_leaf(self, path: str, leaf: Any) -> None:
+        """Adds the hash and the shape of a part of a batch."""
+        code = hashing.hash_or_note(leaf, path)
+        if code is not None:
+            self.hashes[path] = code
+            if len(getattr(leaf, "shape", ())):
+                self.shapes[path] = "x".join(str(size) for size in leaf.shape)
 
     def is_data(self, leaf: Any) -> bool:
         """True for a tensor or an array that was not computed from weights."""

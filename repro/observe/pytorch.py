@@ -133,6 +133,7 @@ class StepObserver:
         handed_out = self.batches.handed_out
         if handed_out == observed.batches and not self.batches.hashes:  # others may have taken some
             recorder.note(batches.AHEAD if handed_out else batches.NONE)
+        hashes["shapes"] = self.batches.shapes
         hashes["generator"] = generators.hashes()
         hashes["scalars"] = {
             scalars.PASSES: str(self.passes),

@@ -21,6 +21,7 @@ Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
 INITIAL = "initial weights"  # the channel of the weights before an optimizer's first step
 CHANGED = "changed weights"  # the channel of weights before a step that differ from those after the step before
+TEXTS = ("scalars", "shapes")  # what a step has beside hashes, as text
 COARSE = 5  # CLOCK_REALTIME_COARSE, for which Python has no name
 LOADED = "loaded"  # the empty file in FOLDER/steps that shows that a Python process loaded the observer
 
@@ -80,10 +81,10 @@ class Recorder:
                 if self.weights.get(name, code) == code:
                     del hashes[CHANGED][name]
             self.weights.update(hashes.get("weights", {}))
-        scalars = hashes.pop("scalars", {})  # as text, which is no hash
+        texts = {name: hashes.pop(name, {}) for name in TEXTS}
         seen = {name: content for name, content in hashes.items() if content or name == CHANGED or not number}
         line = {"kind": "step", "step": number, "hashes": seen, "time": file_time(), **contents.conditions(hashes)}
-        more = {"scalars": scalars, "samples": samples}
+        more = {**texts, "samples": samples}
         self.write({**line, **{name: content for name, content in more.items() if content}})
 
     def note(self, text: str) -> None:

@@ -40,12 +40,18 @@ class Step(Struct):
     hashes: dict[str, dict[str, Hash]]
     scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
     """Numbers that the step depends on, as text. Older versions wrote none."""
+    shapes: dict[str, Annotated[str, Meta(max_length=400)]] = msgspec.field(default_factory=dict)
+    """Shapes of the batches' parts, as 32x10."""
     samples: dict[str, Samples] = msgspec.field(default_factory=dict)
     """Samples by the number of their batch."""
     zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """Names of arrays of zeros, by channel."""
     nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """Names of arrays that hold a NaN, by channel."""
+    bfloat16: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """Names of float32 arrays that hold no number which bfloat16 has not, by channel."""
+    float16: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """The same of float16's numbers, which have 11 bits, apart from its range."""
     time: Number | UnsetType = UNSET
     """Seconds since 1970."""
 

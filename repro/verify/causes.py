@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from repro.compare.difference import Difference
 from repro.compare.metrics import METRICS
-from repro.record.lines import STARTS
+from repro.record.lines import SCALARS, STARTS
 from repro.verify.caches import EMPTIED
 from repro.verify.command_questions import UNCACHED
 from repro.verify.hypotheses import Clock, FirstRun, Hypothesis, Race
@@ -38,6 +38,7 @@ def _results(divergence: Difference) -> bool:
     return divergence.channel != "generator" and not _is_length(divergence)
 
 
+DELAYS = (("REPRO_DELAYS=2", "2"), ("REPRO_DELAYS=-2 (swapped)", "-2"), ("REPRO_DELAYS=3", "3"))
 SEEDS = _values("REPRO_CHANGES", ("seed=0", "seed=77", "seed=5"), "{} at the start")
 
 HYPOTHESES: tuple[Hypothesis, ...] = (
@@ -65,6 +66,13 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
         restorable=True,
     ),
     Hypothesis(
+        "numbers from the time",
+        "a number of each step, such as the learning rate, is computed from the time that has passed",
+        "compute it from the number of the step",
+        _values("REPRO_CHANGES", ("ticks=1", "ticks=7", "ticks=3"), "{} (time held)"),
+        lambda divergence: divergence.channel == SCALARS,
+    ),
+    Hypothesis(
         "order of a set",
         "the order of a set, or hash(), decides",
         "sort the set, or set PYTHONHASHSEED",
@@ -73,12 +81,12 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     ),
     Hypothesis(
         "seed from the time",
-        "a seed is taken from the time or from the system's entropy",
+        "a seed is taken from the time, the process number or the system's entropy",
         "let an option of the command set it, and print it",
         _values(
             "REPRO_CHANGES",
             ("seed=0,origin=0", "seed=77,origin=77", "seed=5,origin=5"),
-            "{} (time and entropy held)",
+            "{} (time, process number and entropy held)",
         ),
         _draws,
         restorable=True,
@@ -95,11 +103,20 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
         ),
         _results,
     ),
+    Hypothesis(
+        "addresses",
+        "where objects lie in memory decides, as in the order of a set of objects, or of tensors",
+        "keep them in a list",
+        _values(
+            "REPRO_CHANGES", ("place=1", "place=30", "place=70"), "{} (addresses held)", (("PYTHONHASHSEED", "0"),)
+        ),
+        _results,
+    ),
     Race(
         "race",
         "threads, workers or ranks race: which of them comes first decides",
         "take what they give in the order in which it was asked for",
-        _values("REPRO_DELAYS", ("2", "-2", "3"), "REPRO_DELAYS={}"),
+        tuple(Change(label, (("REPRO_DELAYS", value),)) for label, value in DELAYS),
         lambda divergence: not _is_length(divergence),
     ),
     Clock(

@@ -11,6 +11,7 @@ from repro.compare.difference import Difference
 from repro.compare.pairs import Pair, pairs
 from repro.compare.reasons.case import RUNS, Case
 from repro.compare.reasons.draws import old_batches, old_state
+from repro.compare.reasons.generators import of_another_process, undrawn
 from repro.record.record import Record
 from repro.text import listed
 from repro.verify.questions import Change
@@ -39,7 +40,9 @@ def said(difference: Difference, whole: Record, run: Callable[[Change], Trial]) 
     if difference.pair is None or difference.step is None:
         return None
     case, batches = Case(difference, difference.pair, difference.step), difference.channel == "batch"
-    without = []
+    without: list[bool] = []
+    if of_another_process(case) or (not batches and undrawn(case)):
+        return None  # the hashes say more
     for name in generators(difference):
         drawn = _pairs(whole, run(_then(name, case.pair.offset)))
         if any(_decides(pair, name, case.step, batches) for pair in drawn):
@@ -73,6 +76,8 @@ def _state(case: Case, name: str) -> str:
     if old is None:
         return "is in another state: it was not restored, or something drew from it since"
     _, step = old
+    if step == case.pair.offset:
+        return f"is still in the state of step {step}: less was drawn from it, or it was restored after it was drawn from, or as it was before that step"
     if step < case.step:
         return f"is in the state of step {step} again: it was not restored"
     return f"is in the state of step {step} already: more was drawn from it since it was saved"

@@ -141,21 +141,37 @@ class _Tested:
         value = value or next((one for one in self.groups if trial.change.environment == one.environment), trial.change)
         group = self.groups.setdefault(value, [])
         group.append(trial)
-        return trial.record is not None and self._alike(group[0], trial)
+        return trial.record is not None and self._is_same(group[0], trial)
+
+    def _is_same(self, a: Trial, b: Trial) -> bool:
+        """True if two runs with one value differ nowhere, or later than two baseline runs; keeps the first place."""
+        difference = self._difference(a, b)
+        if difference is None:
+            return True
+        if not self._is_after(difference, self.divergence):
+            return False
+        if self.later is None or _place(difference) < _place(self.later):
+            self.later = difference
+        return True
 
     def _alike(self, a: Trial, b: Trial) -> bool:
+        """True if runs with any values do not differ, or only where runs with one value do."""
+        difference = self._difference(a, b)
+        if difference is None or self.later is None or difference.step is None:
+            return difference is None
+        return _place(difference) >= _place(self.later)
+
+    def _difference(self, a: Trial, b: Trial) -> Difference | None:
+        """The first difference that is of the kind of that of two baseline runs, or comes before it."""
         if a is b:
-            return True
+            return None
         difference = first_difference(a.record, b.record, False) if a.record and b.record else self.divergence
-        if difference is None or _kind(difference) > _kind(self.divergence):
-            return True
-        later = (
-            self.divergence.step is not None
-            and difference.step is not None
-            and _place(difference) > _place(self.divergence)
-        )
-        self.later = difference if later else self.later
-        return later
+        return difference if difference and _kind(difference) <= _kind(self.divergence) else None
+
+    @staticmethod
+    def _is_after(difference: Difference, divergence: Difference) -> bool:
+        seen = divergence.step is not None and difference.step is not None
+        return seen and _place(difference) > _place(divergence)
 
     @property
     def outcomes(self) -> int:

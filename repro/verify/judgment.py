@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from repro.compare import files, incomplete, metrics
+from repro.compare import files, incomplete, metrics, reasons
 from repro.compare.difference import Difference, first_difference, of_files, without_effect
 from repro.compare.facts import besides_the_container
 from repro.compare.metrics import MetricDifference
@@ -191,8 +191,11 @@ class Varied(StepJudgment):
 
     def cause(self, trial: Trial, difference: Difference) -> str:
         cause = super().cause(trial, difference)
-        if self.question.control or difference.channel not in ("batch", "generator") or difference.pair is None:
+        if self.question.control or difference.pair is None:
             return cause
+        if difference.channel not in ("batch", "generator"):
+            why = reasons.reason(difference)
+            return cause if why.guess else f"{cause}; {why}"
         pair, step = difference.pair, difference.step or 0
         drawn = [name for name in pair.differing(step, "generator") if name in pair.a.moving() | pair.b.moving()]
         remedy = f", and it draws from {listed(drawn)}, or seeds it: let it use its own generator"

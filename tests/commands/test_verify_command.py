@@ -261,7 +261,7 @@ def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> N
             "time_as_seed",
             "restart",
             "generator",
-            "a seed is taken from the time or from the system's entropy: 3 runs with seed=0,origin=0",
+            "a seed is taken from the time, the process number or the system's entropy: 3 runs with seed=0,origin=0",
         ),
         ("listing_order", "file_order", "batch", "sort what os.listdir or glob gives"),
     ],

@@ -121,7 +121,7 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
             "the place in the data, or the number of the epoch, was not restored (a guess)",
         ),
         ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "match no step of the whole run"),
-        ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "the mode (train or eval)"),
+        ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "generators, buffers are equal: a scale, or what"),
         ({"optimizer": {1: 7}, "weights": {1: 1}}, 3, "optimizer", "another state of the optimizer (`w.momentum`)"),
         ({"weights": {1: 7}}, 3, "weights", "the learning rate, or its schedule, was not restored (a guess)"),
         ({"buffers": {1: 7}}, 3, "buffers", "they were not restored"),

@@ -1,6 +1,6 @@
 """Each cause: a difference that has it, and one that only looks like it and must not get it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,20 @@ class Two:
     """True if several processes are ranks."""
     sampled: bool = False
     """True for runs of a reference trainer."""
+    shapes: dict[tuple[int, int], str] = field(default_factory=dict)
+    """The shape of the batch, by record and step."""
+    bfloat16: dict[tuple[int, int, str], list[str]] = field(default_factory=dict)
+    """Names of arrays of such numbers, by record, step and channel."""
 
     def difference(self, folder: Path) -> Difference:
         ours, theirs = (record.read(write(folder / name, *of)) for name, of in (("a", self.a), ("b", self.b)))
         for process in [*ours.processes, *theirs.processes]:
             process.about.frameworks, process.sampled = {self.framework: "2"}, self.sampled
             process.name = process.name if self.ranks else process.name.rpartition(".")[2]
+        for (number, step), shape in self.shapes.items():
+            (ours, theirs)[number].processes[0].lines[step].shapes["0"] = shape
+        for (number, step, channel), names in self.bfloat16.items():
+            (ours, theirs)[number].processes[0].lines[step].bfloat16[channel] = names
         difference = first_difference(ours, theirs, self.resumed)
         assert difference
         return difference
@@ -139,6 +147,56 @@ def numbers(*changes: dict[str, dict[int, str]], of_a: dict[str, dict[int, str]]
     return two
 
 
+def rounded(channel: str, of_both: bool = False) -> Two:
+    """A run that was resumed after step 4 from numbers of bfloat16; `of_both`: the whole run has such there, too."""
+    of = {"initial weights": goes_on(initial_weights={0: 7}), "optimizer": holding(momentum=sha(7))}
+    two = averaged("a", "b", "c", "d") if channel == "copies" else of[channel]
+    step = 5 if channel == "copies" else 4
+    two.bfloat16 = {(1, step - 4, channel): [*two.b[0][step - 4][channel]]}
+    if of_both:
+        ours = channel.replace("initial ", "")
+        two.bfloat16[0, step, ours] = [*two.a[0][step][ours]]
+    return two
+
+
+def frozen(of_w: object = "w", resumed: bool = True) -> Two:
+    """Runs with two weights, of which the second run has a gradient of one alone in one step."""
+    two = goes_on(gradients={1: 7}, weights={1: 7}) if resumed else plain(gradients={2: 7}, weights={2: 7})
+    ours, theirs = (two.a[0][5], two.b[0][1]) if resumed else (two.a[0][2], two.b[0][2])
+    ours["gradients"] = {"w": sha("w"), "v": sha("v")}
+    theirs["gradients"] = {"w": sha(of_w)}
+    return two
+
+
+def drawn_once() -> Two:
+    """A run that was resumed with the generator of one step before, which the next step alone draws from."""
+    two = goes_on(generator=old("generator", 4, 4), gradients={1: 7})
+    two.a[0][6]["generator"] = two.a[0][5]["generator"]
+    return two
+
+
+def of_ranks(state: object) -> Two:
+    """Two ranks that were resumed after step 4, the second of them with a generator in this state of the first."""
+    second = {step: sha(("second", step)) for step in range(9)}
+    whole, rest = straight(8, generator=second), resumed(4, 8, gradients={1: 7})
+    rest |= {0: rest[0] | {"generator": whole[0]["generator"]}}
+    for step in range(1, 5):
+        rest[step]["generator"] = {"python": sha(("first", state, step + 4))}
+    first = straight(8, generator={step: sha(("first", 1, step)) for step in range(9)})
+    own = resumed(4, 8, generator={step: sha(("first", 1, step + 4)) for step in range(1, 5)})
+    return Two([first, whole], [own, rest], True)
+
+
+def in_the_loss(value: object) -> Two:
+    """A run that was resumed after step 4, with a second weight, and what that is there."""
+    two = goes_on(gradients={1: 7}, weights={1: 7})
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step, hashes in steps.items():
+            hashes["weights" if step else "initial weights"]["loss.w"] = sha(("loss", step + offset))
+    two.b[0][0]["initial weights"]["loss.w"] = sha(("loss", value))
+    return two
+
+
 def averaged(*after_resuming: Any, **changed: Any) -> Two:
     """A run that was resumed after step 4, with an average of the weights; what it is there, in the first steps."""
     two = goes_on(**changed)
@@ -166,6 +224,8 @@ WEIGHTS = [("weights", 4), "a", "b", "c"]
 """An average that begins anew from the weights that a resumed run starts with."""
 EARLIER = {1: str(0.1 / 1), 2: str(0.1 / 2), 3: str(0.1 / 3), 4: str(0.1 / 4)}
 COUNTED = {step: str(step - 1) for step in range(1, 5)}
+LONGER = {(0, 1): "8x4", (0, 2): "8x4", (0, 3): "8x6", (0, 4): "8x8", (0, 5): "8x8"}
+"""Shapes of the batches of a curriculum."""
 SCALED = {"backward passes": {1: "12"}, "scaler.scale": {1: "64.0"}, "scaler.growth_tracker": {1: "0"}}
 
 
@@ -217,6 +277,14 @@ RULES = {
         Two([straight(8)] * 2, [resumed(4, 8, weights={1: 7}), resumed(5, 8, weights={1: 7})], True),
         Two([straight(8)] * 2, [resumed(4, 8, weights={1: 7}), resumed(6, 8, initial_weights={0: 7})], True),
     ),
+    "rounded by the checkpoint": (rounded("initial weights"), rounded("initial weights", of_both=True)),
+    "gradients missing": (frozen(), frozen(of_w=7)),
+    "nothing is drawn": (
+        goes_on(generator=old("generator", 4, 4), gradients={1: 7}),
+        goes_on(generator=old("generator", 4, 5), gradients={1: 7}),
+    ),
+    "weights of the beginning": (in_the_loss(0), in_the_loss(7)),
+    "generator of another process": (of_ranks(1), of_ranks(7)),
     "generator not restored": (
         goes_on(generator=old("generator", 1), weights={1: 7}),
         goes_on(generator=old("generator", 7), weights={1: 7}),
@@ -232,6 +300,10 @@ RULES = {
     "resumed with an old batch": (
         goes_on(batch=old("batch", 1), weights={1: 7}),
         goes_on(batch={1: 7}, weights={1: 7}),
+    ),
+    "batch of the first shape": (
+        replace(goes_on(batch={1: 7}, gradients={1: 7}), shapes=LONGER | {(1, 1): "8x4"}),
+        replace(goes_on(batch={1: 7}, gradients={1: 7}), shapes=LONGER | {(1, 1): "8x6"}),
     ),
     "resumed with an unknown state": (
         goes_on(generator={1: 7}, weights={1: 7}),
@@ -320,6 +392,11 @@ RULES = {
     "optimizer not restored": (goes_on(optimizer={1: 7}, weights={1: 7}), counted("w.step", 1)),
     "unseen optimizer not restored": (goes_on(("optimizer",), weights={1: 7}), goes_on(weights={1: 7})),
     "learning rate not restored": (goes_on(weights={1: 7}), goes_on(("optimizer",), weights={1: 7})),
+    "optimizer holds more than its state": (numbers(gradients={}), goes_on(weights={1: 7})),
+    "rate stays": (
+        numbers({"0.group 0.lr": dict.fromkeys(range(1, 5), str(0.1 / 5))}, gradients={}, weights={2: 7}),
+        numbers({"0.group 0.lr": {2: str(0.1 / 5)}}, gradients={}, weights={2: 7}),
+    ),
     "buffers not restored": (goes_on(buffers={1: 7}), plain(buffers={1: 7})),
     "resumed with other gradients": (goes_on(gradients={1: 7}), goes_on(gradients={2: 7})),
     "initial weights without a seed": (
@@ -391,6 +468,17 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
         ("buffers of a first step", goes_on(buffers={1: sha(("buffers", 1))}, weights={1: 7})),  # from equal gradients
         ("buffers of a first step", goes_on(UNSEEN, buffers={1: sha(("buffers", 2))}, weights={1: 7})),
         ("buffers not restored", goes_on(buffers={1: 7}, weights={1: 7})),
+        ("rounded by the checkpoint", rounded("optimizer", of_both=True)),
+        ("rounded by the checkpoint", rounded("copies", of_both=True)),
+        ("nothing is drawn", drawn_once()),
+        ("nothing is drawn", goes_on(generator=old("generator", 4, 4), batch={1: 7}, gradients={1: 7})),
+        ("optimizer holds more than its state", numbers({"0.group 0.lr": {1: "0.3"}}, gradients={})),
+        ("optimizer holds more than its state", numbers(optimizer={1: 7}, gradients={})),
+        (
+            "batch of the first shape",  # that of an incomplete last batch, once more
+            replace(goes_on(batch={1: 7}, gradients={1: 7}), shapes=LONGER | {(0, 4): "8x4", (1, 1): "8x4"}),
+        ),
+        ("gradients missing", frozen(of_w=7, resumed=False)),
     ],
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
@@ -408,6 +496,26 @@ def test_a_scale_that_skips_the_first_steps_of_a_resumed_run(first: int, right: 
     assert (why.rule == "loss scale not restored") == right
 
 
+@pytest.mark.parametrize("channel", ["optimizer", "copies"])
+def test_any_state_may_be_rounded(channel: str, tmp_path: Path) -> None:
+    assert reasons.reason(rounded(channel).difference(tmp_path)).rule == "rounded by the checkpoint"
+
+
+def test_a_change_of_weights_may_be_a_cast(tmp_path: Path) -> None:
+    two = changing(8, of_b=True)
+    two.bfloat16[1, 2, "changed weights"] = ["w"]
+    assert str(reasons.reason(two.difference(tmp_path))).endswith(
+        "something other than the optimizer changed them, in the second run to numbers of bfloat16 alone, such as a cast and back"
+    )
+
+
+def test_gradients_may_be_missing_in_any_run(tmp_path: Path) -> None:
+    why = str(reasons.reason(frozen(resumed=False).difference(tmp_path)))
+    assert why.startswith(
+        "the second run computes no gradients of `v` at step 2, as the first run does, and all others are equal"
+    )
+
+
 def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tmp_path: Path) -> None:
     """As a momentum that a script carries on by hand in JAX."""
     two = goes_on(UNSEEN, buffers={1: sha(("buffers", 1))}, weights={1: 7})
@@ -420,6 +528,26 @@ def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tm
 def test_other_buffers_of_a_compiled_step_may_be_why(tmp_path: Path) -> None:
     why = reasons.reason(goes_on(UNSEEN, buffers={1: 7}, weights={1: 7}).difference(tmp_path))
     assert why.guess and "the optimizer's state, buffers that differ (`mean`), or what" in why.text
+
+
+@pytest.mark.parametrize(
+    ("two", "said"),
+    [
+        (
+            numbers(gradients={1: 7}),
+            " and an equal batch, though generators, buffers, numbers of the step are equal: "
+            "what the loss or the network holds beside weights and buffers, as a queue or a temperature was not restored",
+        ),
+        (
+            goes_on(("batch", "generator", "buffers"), gradients={1: 7}),
+            " (the batch cannot be seen): the place in the data, or dropout that draws again, or buffers, "
+            "or the mode (train or eval), or a scale, or what the loss or the network holds",
+        ),
+    ],
+    ids=["equal", "unseen"],
+)
+def test_a_guess_about_other_gradients_names_nothing_that_is_equal(two: Two, said: str, tmp_path: Path) -> None:
+    assert f"differ from equal weights{said}" in str(reasons.reason(two.difference(tmp_path)))
 
 
 def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> None:

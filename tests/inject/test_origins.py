@@ -1,19 +1,20 @@
 """The time and the system's entropy, held in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
-from repro.inject.origins import BEGUN, CALLS, _Clock
+from repro.inject.origins import BEGUN, CALLS, LIBRARY, _Clock, _ProcessNumber
 from support.runs import ROOT
 
 DRAWS = (
     "import json, os, random, secrets, sys, time, uuid; sys.path.insert(0, sys.argv[1]); "
     "from repro.inject import origins; origins.hold(sys.argv[2]); import datetime; random.seed(); "
     "print(json.dumps([time.time_ns(), time.time_ns() % 100000, datetime.datetime.now().microsecond, time.time(), str(datetime.datetime.now(datetime.timezone.utc)), os.urandom(4).hex(), "
-    "random.SystemRandom().randrange(9**9), secrets.token_hex(4), str(uuid.uuid4()), random.random()]))"
+    "random.SystemRandom().randrange(9**9), secrets.token_hex(4), str(uuid.uuid4()), random.random(), os.getpid()]))"
 )
 
 
@@ -28,6 +29,30 @@ def test_each_value_has_its_own_time_and_numbers_and_the_same_in_each_process() 
     first, again, other = drawn("0"), drawn("0"), drawn("77")
     assert first == again
     assert not [pair for pair in zip(first, other, strict=True) if pair[0] == pair[1]]
+
+
+@pytest.mark.parametrize(("function", "is_held"), [("seed_all", True), ("rank", False)])
+def test_of_a_library_functions_that_make_a_seed_alone_have_a_held_process_number(function: str, is_held: bool) -> None:
+    number = _ProcessNumber(os.getpid, 1000)
+    assert number.get() == 1000
+
+    def call() -> int:
+        return number.get()
+
+    place = f"{LIBRARY}/site-packages/some.py"
+    call.__code__ = call.__code__.replace(co_filename=place, co_name=function)
+    assert call() == (1000 if is_held else os.getpid())
+
+
+def test_each_forked_child_has_a_process_number_of_its_own() -> None:
+    numbers = []
+    for children in (1, 2):
+        number = _ProcessNumber(os.getpid, 1000)
+        for _ in range(children):
+            number.count_child()
+        number.begin_child()
+        numbers.append(number.get())
+    assert numbers == [100001, 100002]
 
 
 @pytest.mark.parametrize("begun", [0, BEGUN * 10**9])

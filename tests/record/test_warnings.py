@@ -319,6 +319,29 @@ def test_unchanged_weights() -> None:
     assert said(trained(0, weights={1: ("initial_weights", 0)})) == {}  # a learning rate that begins with 0
 
 
+def stuck(rate: str = "0.1", steps: int = 12, condition: str = "zero", names: tuple[str, ...] = ()) -> Process:
+    """A process of whose two weights one, `b`, never changes; names of gradients that are zero."""
+    process = marked(steps, condition, "gradients", {step: [*names] for step in range(1, steps + 1)})
+    for step in range(1, steps + 1):
+        process.lines[step].scalars["0.group 0.lr"] = rate
+    return process
+
+
+def test_stuck_weights() -> None:
+    assert said(stuck()) == {
+        "stuck_weights": "`b` was not changed in 12 steps, though its gradient is not zero: each step may be less than the numbers can hold, as in bfloat16"
+    }
+
+
+def test_look_alikes_of_stuck_weights() -> None:
+    """A rate of 0, few steps, no gradient, one change."""
+    changed = stuck()
+    changed.steps[7]["weights"]["b"] = sha(7)
+    for process in (stuck(rate="0.0"), stuck(steps=9), changed):
+        assert said(process) == {}
+    assert "stuck_weights" not in said(stuck(names=("b",)))
+
+
 def test_not_a_number() -> None:
     text = said(marked(4, "nan", "gradients", {3: ["w"], 4: ["b", "w"]}))["not_a_number"]
     assert text == "NaN from step 3 on, to the last step, 4: first in the gradients (`w`)"

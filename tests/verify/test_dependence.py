@@ -52,6 +52,11 @@ def said_of(
             "is in the state of step 4 already: more was drawn from it since it was saved; what the step computes",
         ),
         (
+            {**OLD, "generator": {1: sha(("generator", 2)), 2: 7}},
+            {"gradients": {3: 7}},
+            "is still in the state of step 2: less was drawn from it, or it was restored after it was drawn from",
+        ),
+        (
             {**OLD, "generator": {1: 7}},
             {"gradients": {3: 7}},
             "or something drew from it since; what the step computes",
@@ -111,6 +116,12 @@ def test_old_batches_that_do_not_depend_on_it_are_not_laid_to_it(early: dict[str
 )
 def test_nothing_is_run_where_no_generator_differs_in_the_first_step(changed: dict[str, Any], tmp_path: Path) -> None:
     assert said_of(tmp_path, changed, {}, {}) == (None, [])
+
+
+def test_nothing_is_run_where_a_restored_generator_is_not_drawn_from(tmp_path: Path) -> None:
+    """As dropout in a network that was left in eval mode."""
+    stays = {"generator": {1: sha(("generator", 2)), 2: sha(("generator", 2))}, "gradients": {1: 7}, "weights": {1: 7}}
+    assert said_of(tmp_path, stays, THEN | {"gradients": {3: 7}}, {}) == (None, [])
 
 
 @pytest.mark.parametrize("torch", ["decides", "may decide"])

@@ -19,7 +19,7 @@ from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.trial import Command, Trial, run_name
 from support.commands import straight, write
 
-FIRST, LATE, SEED, SET, ORIGIN, MEMORY, RACE, LIMIT = HYPOTHESES
+FIRST, LATE, SEED, NUMBERS, SET, ORIGIN, MEMORY, ADDRESSES, RACE, LIMIT = HYPOTHESES
 
 
 class Runs:
@@ -61,13 +61,13 @@ def test_the_order_of_a_set_is_named_once_each_seed_has_one_order(tmp_path: Path
     )
 
 
-@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY], ids=lambda one: one.name)
+@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY, ADDRESSES], ids=lambda one: one.name)
 def test_a_race_is_none_of_them(hypothesis: Hypothesis, tmp_path: Path) -> None:
     runs = Runs(tmp_path, lambda change: change.label)
     assert runs.test(hypothesis) is None and len(runs.made) == 4
 
 
-@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY], ids=lambda one: one.name)
+@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY, ADDRESSES], ids=lambda one: one.name)
 def test_nor_is_what_any_value_makes_the_same(hypothesis: Hypothesis, tmp_path: Path) -> None:
     """Something in the variable's presence, or chance: no value decides."""
     assert Runs(tmp_path, lambda change: bool(change.environment) or change.label).test(hypothesis) is None
@@ -79,6 +79,36 @@ def test_a_race_of_two_results_seldom_looks_like_a_set(start: int, tmp_path: Pat
     coin = random.Random(start)
     outcomes = iter([0, 1, *(coin.randrange(2) for _ in range(20))])
     assert Runs(tmp_path, lambda change: next(outcomes)).test(SET) is None
+
+
+@pytest.mark.parametrize(("differ_at", "said"), [(None, None), (4, "step 4"), (3, "step 3")], ids=str)
+def test_values_that_differ_later_than_baseline_runs_are_no_other_cause(
+    differ_at: int | None, said: str | None, tmp_path: Path
+) -> None:
+    """Runs without a value differ at step 1, those with two values at step 3; with one value nowhere, or where another cause decides."""
+    made: list[Change] = []
+
+    def run(change: Change, against: Trial | None = None) -> Trial:
+        made.append(change)
+        changed: dict[str, dict[int, object]] = {"batch": {}, "weights": {}}
+        for of in changed.values():
+            of |= {} if change.environment else {1: len(made)}
+            of |= {3: held(change)} if change.environment else {}
+            of |= {differ_at: len(made)} if differ_at else {}
+        path = write(tmp_path / str(len(made)), straight(4, **changed))
+        return Trial(change, Command(["x"]), path, record=record.read(path))
+
+    plain = [run(BASELINE), run(REPEAT)]
+    divergence = (
+        first_difference(plain[0].record, plain[1].record, False) if plain[0].record and plain[1].record else None
+    )
+    assert divergence and divergence.step == 1
+    shown = SET.test(divergence, plain, run)
+    if differ_at == 3:  # nothing tells the values apart
+        assert shown is None
+    else:
+        assert shown and shown.alone == (said is None)
+        assert said is None or f"what differs from {said} on has another cause" in shown.text
 
 
 def test_few_orders_take_more_runs(tmp_path: Path) -> None:
@@ -140,11 +170,36 @@ def test_a_run_that_leaves_nothing_explains_nothing(tmp_path: Path) -> None:
     assert runs.test(FIRST) is None
 
 
+def test_each_value_has_a_run_of_its_own() -> None:
+    """A run is known by its name, in which some characters of a label are lost."""
+    for hypothesis in HYPOTHESES:
+        assert len({*map(run_name, hypothesis.values)}) == len(hypothesis.values)
+
+
 def test_a_race_is_one_where_delays_decide(tmp_path: Path) -> None:
     runs = Runs(tmp_path, held)
     assert str(runs.test(RACE)).startswith("threads, workers or ranks race: which of them comes first decides: ")
     runs.slows = []
     assert runs.test(RACE) is None
+
+
+def test_addresses_decide_where_each_place_has_one_result(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held)
+    assert str(runs.test(ADDRESSES)).startswith(
+        "where objects lie in memory decides, as in the order of a set of objects"
+    )
+    assert ("PYTHONHASHSEED", "0") in ADDRESSES.values[0].environment  # else the hashes of strings move objects
+
+
+@pytest.mark.parametrize(("channel", "suits"), [("scalars", True), ("gradients", False)])
+def test_time_is_asked_about_where_a_number_of_a_step_differs(channel: str, suits: bool, tmp_path: Path) -> None:
+    runs = [straight(2, gradients={1: number}, weights={1: number}) for number in (1, 2)]
+    for number, steps in enumerate(runs):
+        steps[1]["scalars"] = {"0.group 0.lr": str(number if channel == "scalars" else 7)}
+    a, b = (record.read(write(tmp_path / str(number), steps)) for number, steps in enumerate(runs))
+    difference = first_difference(a, b, False)
+    assert difference and difference.channel == channel
+    assert NUMBERS.suits(difference) == suits
 
 
 @pytest.mark.parametrize(("overtaken", "tested"), [(None, True), ((1, "the first run", 4, 2), False)])

@@ -186,3 +186,32 @@ def test_a_file_that_differs_alone_is_not_explained_by_sums(name: str, step: int
     assert difference and said in judge.meaning(trial, difference)
     guessed = judge.meaning(trial, difference).endswith("(a guess)")
     assert guessed == (name in ("threads", "varied") and not step)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"changed weights": True}, "changed; weights are equal after step 1, and differ when step 2 begins (`w`)"),
+        ({"weights": True}, "changed"),
+    ],
+    ids=["proven", "guessed"],
+)
+def test_an_option_that_changes_something_says_what_the_hashes_prove(
+    changed: dict[str, bool], said: str, tmp_path: Path
+) -> None:
+    (question,) = vary.questions(["evaluation=--eval-every={}:2,3"], [])
+    trials = []
+    for number in (1, 2):
+        steps = straight(4, gradients={2: number}, weights={2: number})
+        if "changed weights" in changed:
+            for step in range(1, 5):
+                steps[step]["changed weights"] = {"w": sha(7)} if (number, step) == (2, 2) else {}
+        own = record.read(write(tmp_path / str(number), steps))
+        trials.append(Trial(question.changes[0], Command(["x"]), tmp_path, record=own))
+    baseline, trial = trials
+    judge = JUDGMENTS[question.compared](question, baseline, baseline)
+    difference = judge.difference(trial)
+    assert difference
+    why = judge.meaning(trial, difference)
+    assert said in why
+    assert why.endswith("only this option was changed") == (said == "changed")

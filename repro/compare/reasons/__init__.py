@@ -6,8 +6,11 @@ hashes prove is stated; one that they only allow is called a guess.
 case         rules, and what they look at
 course       numbers of steps, and the weights that a run starts from
 scalars      numbers of a step: backward passes, scale, rates
+rounded      states of fewer bits
 copies       averages of the weights
+gradients    gradients that only one computes
 later        a later step of a resumed run
+generators   generators that were restored
 draws        other batches, and generators in another state
 states       states that a resumed run begins with
 resumed      the first step of a resumed run
@@ -16,7 +19,20 @@ whole        files, and another arithmetic
 """
 
 from repro.compare.difference import Difference
-from repro.compare.reasons import beginning, copies, course, draws, later, resumed, scalars, states, whole
+from repro.compare.reasons import (
+    beginning,
+    copies,
+    course,
+    draws,
+    generators,
+    gradients,
+    later,
+    resumed,
+    rounded,
+    scalars,
+    states,
+    whole,
+)
 from repro.compare.reasons.case import Case, Reason, Rule
 from repro.compare.reasons.whole import other_numerics
 
@@ -25,9 +41,12 @@ __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 RULES: tuple[Rule, ...] = (
     *course.RULES,
     *scalars.RULES,
+    *rounded.RULES,
     *copies.RULES,
     *states.RULES,
+    *gradients.RULES,
     *later.RULES,
+    *generators.RULES,
     *draws.RULES,
     *resumed.RULES,
     *beginning.RULES,

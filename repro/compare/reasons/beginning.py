@@ -2,6 +2,7 @@
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.compare.reasons.draws import SEED, UNSEEDED
+from repro.compare.reasons.rounded import rounded_to
 from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
@@ -42,9 +43,13 @@ def weights_changed_between_steps(case: Case) -> str | None:
     """Something other than an optimizer's step gives different weights, from equal ones."""
     if case.channel != CHANGED:
         return None
+    rounded = [
+        (kind, who) for side, who in enumerate(case.pair.called) if (kind := rounded_to(case, case.found.names, side))
+    ]
+    how = "".join(f", in {who} to numbers of {kind} alone" for kind, who in rounded)
     return (
         f"weights are equal after step {case.step - 1}, and differ when step {case.step} begins ({case.names}): "
-        "something other than the optimizer changed them, such as a clip, a mask or an average"
+        f"something other than the optimizer changed them{how}, such as {'a cast and back' if how else 'a clip, a mask or an average'}"
     )
 
 
@@ -61,8 +66,9 @@ def optimizer_gives_other_weights(case: Case) -> str | None:
     """Equal gradients, other weights."""
     if case.channel not in ("optimizer", "weights") or not case.pair.hashes(case.step, "gradients"):
         return None
+    settings = "" if case.options_are_equal else f"{OTHER_SETTINGS}, or "
     return (
-        f"gradients are equal, but the optimizer's update of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}, "
+        f"gradients are equal, but the optimizer's update of them is not: {settings}{OTHER_ORDER}, "
         "or something else changed the weights between the steps"
     )
 
@@ -72,7 +78,8 @@ def step_gives_other_results(case: Case) -> str | None:
     """Equal weights, other gradients, or other weights where the gradients cannot be seen."""
     if case.channel not in ("gradients", "optimizer", "weights"):
         return None
-    possible = [OTHER_ORDER] if case.channel == "gradients" else [OTHER_SETTINGS, OTHER_ORDER]
+    by_options = case.channel != "gradients" and not case.options_are_equal
+    possible = [OTHER_SETTINGS, OTHER_ORDER] if by_options else [OTHER_ORDER]
     results = "gradients" if case.channel == "gradients" else "results of the step, whose gradients cannot be seen"
     if case.batch_unseen:
         unlike = case.unlike_at_first

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from repro.compare.difference import Difference
+from repro.compare.names import number_of
 from repro.compare.pairs import Pair
+from repro.record.lines import SCALARS
 from repro.text import listed
 
 Evidence = Literal["hashes", "runs", "guess"]
@@ -96,6 +98,13 @@ class Case:
     def and_batch(self) -> str:
         """The batch in words, after `equal weights`."""
         return " (the batch cannot be seen)" if self.batch_unseen else " and an equal batch"
+
+    @property
+    def options_are_equal(self) -> bool:
+        """True if the options of the optimizer's groups, such as the learning rate, were seen at this step and are equal."""
+        both = self.pair.hashes(self.step, SCALARS)
+        seen = both is not None and any(number_of(name) for name in both[0].keys() & both[1].keys())
+        return seen and not any(number_of(name) for name in self.pair.differing(self.step, SCALARS))
 
     def differing_of(self, channel: str) -> list[str]:
         """The names that differ, if this channel comes first; buffers also where results do, and no gradient says why."""

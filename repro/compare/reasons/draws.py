@@ -81,6 +81,25 @@ def resumed_with_an_old_batch(case: Case) -> str | None:
     )
 
 
+@rule(HASHES, "save what sets the shape of a batch, as the lesson of a curriculum, and restore it")
+def batch_of_the_first_shape(case: Case) -> str | None:
+    """A part of the first resumed batch has the shape that the whole run had in its first steps, and in none since."""
+    if case.channel != "batch" or not case.first_resumed:
+        return None
+    whole, rest = ({step: line.shapes for step, line in one.lines.items()} for one in (case.pair.a, case.pair.b))
+    alike = whole.get(case.step, {}).keys() == rest.get(1, {}).keys()  # else one of them passes over batches
+    for name in case.found.names if alike else ():
+        first, now = rest.get(1, {}).get(name), whole.get(case.step, {}).get(name)
+        had = [step for step in range(1, case.step) if whole.get(step, {}).get(name) == first]
+        if first and now and first != now and len(had) > 1 and had == [*range(1, len(had) + 1)]:
+            a, b = case.pair.called
+            return (
+                f"`{name}` of the batch has shape {first} at step 1 of {b}, as at steps 1 to {had[-1]} of {a}, which has {now} at step {case.step}: "
+                "what sets the shape of a batch, as a curriculum, was not restored"
+            )
+    return None
+
+
 @rule(GUESS, SAVE_GENERATORS)
 def resumed_with_an_unknown_state(case: Case) -> str | None:
     """The generator of the first resumed step is in a state that the whole run never had."""
@@ -157,8 +176,8 @@ def another_batch(case: Case) -> str | None:
     if not case.draws:
         return None
     return (
-        "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), or from a folder's listing, "
-        "or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers"
+        "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), from a folder's listing, "
+        "or from which thread or worker comes first, or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers"
     )
 
 
@@ -168,6 +187,7 @@ RULES: tuple[Rule, ...] = (
     part_of_a_batch,
     old_batches_again,
     resumed_with_an_old_batch,
+    batch_of_the_first_shape,
     resumed_with_an_unknown_state,
     resumed_elsewhere_in_the_data,
     generators_differ_from_the_start,

@@ -37,6 +37,19 @@ def resumed_order_came_again(case: Case) -> str | None:
     )
 
 
+@rule(HASHES, "save all that the optimizer holds with the checkpoint, and load it")
+def optimizer_holds_more_than_its_state(case: Case) -> str | None:
+    """From equal weights, gradients, states and options, the optimizer of a resumed run arrives at other weights, at any of its steps."""
+    equal = [channel for channel in ("gradients", "optimizer") if case.pair.hashes(case.step, channel)]
+    if case.channel != "weights" or not case.pair.offset or len(equal) < 2 or not case.options_are_equal:
+        return None
+    _, b = case.pair.called
+    return (
+        f"at step {case.step} gradients, the optimizer's state and its options are equal, the weights after it are not ({case.names}): "
+        f"the optimizer of {b} holds what is not in its state, as the slow weights of Lookahead, and this was not restored; or something changes weights within its step"
+    )
+
+
 @rule(GUESS, "save the order of the epoch that comes next, the schedule and every counter with the checkpoint")
 def resumed_and_differs_later(case: Case) -> str | None:
     """The first steps of a resumed run are equal, and a later one is not."""
@@ -59,4 +72,9 @@ def _epoch(batches: dict[int, dict[str, str]]) -> int:
     return length if again and unlike else 0
 
 
-RULES: tuple[Rule, ...] = (resumed_place_kept_for_another_epoch, resumed_order_came_again, resumed_and_differs_later)
+RULES: tuple[Rule, ...] = (
+    resumed_place_kept_for_another_epoch,
+    resumed_order_came_again,
+    optimizer_holds_more_than_its_state,
+    resumed_and_differs_later,
+)

@@ -1,12 +1,26 @@
 """The first step of a resumed run, from the same batch."""
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
-from repro.record.lines import CHANGED, STARTS
+from repro.record.lines import CHANGED, SCALARS, STARTS
 from repro.text import listed
 
 WATCHED = "watch."  # prefix of the names of what repro.watch was given
 SAVE_OPTIMIZER = "save the optimizer's state with the checkpoint, and load it when resuming"
 SAVE_ALL = "save it with the checkpoint, and load it when resuming"
+
+
+@rule(HASHES, "save all that is trained, and load it: the parameters of a loss, of a second network as well")
+def weights_of_the_beginning(case: Case) -> str | None:
+    """Some weights that a resumed run starts from are those that the whole run began with."""
+    both = case.pair.hashes(case.step, STARTS) if case.resumed and case.channel == STARTS else None
+    begun = {name: code for step in case.pair.a.of(STARTS).values() for name, code in step.items()}
+    if both is None or any(both[1].get(name) != begun.get(name, "") for name in case.found.names):
+        return None
+    a, b = case.pair.called
+    return (
+        f"of the weights that {b} starts from, {case.names} {'are' if len(case.found.names) > 1 else 'is'} as {a} began with: "
+        "the checkpoint does not hold them, or they are not loaded"
+    )
 
 
 @rule(HASHES, "save the weights after the step's update, and change nothing when they are read")
@@ -133,13 +147,26 @@ def resumed_with_other_gradients(case: Case) -> str | None:
     """The first gradients of a resumed run are others, from equal weights."""
     if not case.resumed:
         return None
-    return (
-        f"the first gradients after resuming differ from equal weights{case.and_batch}: "
-        "dropout that draws again, buffers, the mode (train or eval), or a scale was not restored"
-    )
+    equal = [what for what, channel in INPUTS.items() if _is_equal(case, channel)]
+    possible = ["the place in the data"] if case.batch_unseen else []
+    possible += [] if "generators" in equal else ["dropout that draws again"]
+    possible += [] if "buffers" in equal else ["buffers"]
+    possible += [] if {"generators", "buffers"} <= {*equal} else ["the mode (train or eval)"]
+    possible += [] if "numbers of the step" in equal else ["a scale"]
+    possible += ["what the loss or the network holds beside weights and buffers, as a queue or a temperature"]
+    though = f", though {', '.join(equal)} are equal" if equal else ""
+    return f"the first gradients after resuming differ from equal weights{case.and_batch}{though}: {', or '.join(possible)} was not restored"
+
+
+INPUTS = {"generators": "generator", "buffers": "buffers", "numbers of the step": SCALARS}
+
+
+def _is_equal(case: Case, channel: str) -> bool:
+    return case.pair.hashes(case.step, channel) is not None and not case.pair.differing(case.step, channel)
 
 
 RULES: tuple[Rule, ...] = (
+    weights_of_the_beginning,
     resumed_from_other_weights,
     resumed_without_a_change,
     optimizer_starts_from_another_state,

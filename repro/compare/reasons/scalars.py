@@ -94,6 +94,23 @@ def schedule_not_restored(case: Case) -> str | None:
     return f"{first.sentence(case)}{counter}: the schedule was not restored{late}"
 
 
+@rule(HASHES, "let the schedule hold the optimizer that trains: load its state into one that was made with it")
+def rate_stays(case: Case) -> str | None:
+    """An option of the optimizer stays as it is in a resumed run, from its first step on, though in the whole run it changes."""
+    name = next((name for name in case.found.names if number_of(name)), None)
+    if name is None or not _resumed(case):
+        return None
+    first = _number(case, name, case.pair.offset + 1)
+    values = {numbers.get(name) for step, numbers in case.pair.b.of(SCALARS).items() if step}
+    if case.step == case.pair.offset + 1 or first.a != first.b or len(values) > 1 or len(case.pair.b.of(SCALARS)) < 3:
+        return None
+    a, b = case.pair.called
+    return (
+        f"`{name}` is {first.b} in all steps of {b}, which goes on with the value of {a}, where it changes: "
+        "no schedule sets it any more, or one that acts on another optimizer"
+    )
+
+
 @rule(HASHES, "give both runs the same options")
 def other_numbers_of_a_step(case: Case) -> str | None:
     """A step has another number of backward passes, another learning rate or another scale of the loss."""
@@ -182,5 +199,6 @@ RULES: tuple[Rule, ...] = (
     loss_scale_not_restored,
     accumulation_window_not_saved,
     schedule_not_restored,
+    rate_stays,
     other_numbers_of_a_step,
 )

@@ -5,7 +5,7 @@ A rule is a function of a record. It yields what was seen, in words, and does no
 epochs  order and samples of the passes through the data
 passes  these passes, as the lines of a process show them
 ranks   batches and weights of several ranks
-values  zeros and NaN
+values  zeros, NaN and weights that stay
 """
 
 from collections.abc import Callable, Iterator
@@ -28,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     values.zero_gradients,
     values.zero_weights,
     values.unchanged_weights,
+    values.stuck_weights,
     values.not_a_number,
 )
 

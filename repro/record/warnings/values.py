@@ -7,6 +7,7 @@ from repro.record.record import Record
 from repro.record.warnings.passes import rank
 from repro.text import counted, listed
 
+MANY = 10  # steps without a change, of a weight that has gradients
 LEAST = 3  # steps: an array that is zero in one or two of them is nothing unusual
 
 
@@ -65,6 +66,33 @@ def unchanged_weights(record: Record) -> Iterator[str]:
         starts = process.steps.get(0, {}).get(STARTS)
         if starts and len(steps) >= LEAST and all(process.steps[step]["weights"] == starts for step in steps):
             yield f"{rank(process, record)}no weight was changed in {counted(len(steps), 'step')}"
+
+
+def stuck_weights(record: Record) -> Iterator[str]:
+    """Some weights never change, though their gradients are not zero and no learning rate is: as in bfloat16, where a small step is rounded away."""
+    for process in record.processes:
+        steps = [step for step in _steps(process, "weights") if not _rests(process, step)]
+        starts = process.steps.get(0, {}).get(STARTS, {})
+        stuck = [
+            name
+            for name, code in starts.items()
+            if all(process.steps[step]["weights"].get(name) == code for step in _steps(process, "weights"))
+            and sum(_has_gradient(process, step, name) for step in steps) >= MANY
+            and not all(name in _zero(process, step, "weights") for step in steps)
+        ]
+        if stuck and len(stuck) < len(process.steps[steps[-1]]["weights"]):
+            verb, their = ("were", "their gradients are") if len(stuck) > 1 else ("was", "its gradient is")
+            yield f"{rank(process, record)}{listed(stuck)} {verb} not changed in {counted(len(steps), 'step')}, though {their} not zero: each step may be less than the numbers can hold, as in bfloat16"
+
+
+def _rests(process: Process, step: int) -> bool:
+    """True if a group's learning rate is 0 at a step, so that some weights are meant to stay."""
+    scalars = process.lines[step].scalars if step in process.lines else {}
+    return any(name.endswith(".lr") and text in ("0", "0.0") for name, text in scalars.items())
+
+
+def _has_gradient(process: Process, step: int, name: str) -> bool:
+    return name in process.steps[step].get("gradients", {}) and name not in _zero(process, step, "gradients")
 
 
 def not_a_number(record: Record) -> Iterator[str]:
