@@ -64,6 +64,20 @@ def shared(after: int) -> Steps:
     return straight(initial_weights={0: sha(("weights", after))}, gradients={1: after}, weights={1: (after, 1)})
 
 
+def accumulating(without: tuple[str, ...] = ("gradients",), **after_resuming: object) -> Two:
+    """A run that was resumed after step 5, with MultiSteps of 4; its optimizer's state after its first step."""
+    two = Two([less(straight(12), without)], [less(resumed(5, 12, weights={3: 7}), without)], True)
+    for offset, steps in ((0, two.a[0]), (5, two.b[0])):
+        for step in [step for step in steps if step]:
+            n = step + offset
+            held = {"mini_step": n % 4, "gradient_step": n // 4, "acc_grads.w": ("sum", n), "inner.mu": n // 4}
+            steps[step]["optimizer"] = {f"0.state.{name}": sha((name, value)) for name, value in held.items()}
+    for name, value in after_resuming.items():
+        name = name.replace("acc_grads", "acc_grads.w").replace("inner", "inner.mu")
+        two.b[0][1]["optimizer"][f"0.state.{name}"] = sha((name, value))
+    return two
+
+
 def watched(*names: str) -> Two:
     """A resumed run whose weights repro.watch was given; those of some names differ."""
     two = goes_on(without=("gradients", "optimizer"))
@@ -294,6 +308,10 @@ RULES = {
         two_parameters(("optimizer", 4), ("v", 5)),
         two_parameters(("optimizer", 3), ("v", 5)),
     ),
+    "accumulated gradients not restored": (
+        accumulating(mini_step=1, acc_grads=7),
+        accumulating(mini_step=1, acc_grads=7, gradient_step=0, inner=0),
+    ),
     "optimizer of a first step": (
         goes_on(("gradients",), optimizer={1: sha(("optimizer", 1))}, weights={1: 7}),
         goes_on(("gradients",), optimizer={1: sha(("optimizer", 2))}, weights={1: 7}),
@@ -387,6 +405,8 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
         ("buffers of a first step", goes_on(buffers={1: sha(("buffers", 1))}, weights={1: 7})),  # from equal gradients
         ("buffers of a first step", goes_on(UNSEEN, buffers={1: sha(("buffers", 2))}, weights={1: 7})),
         ("buffers not restored", goes_on(buffers={1: 7}, weights={1: 7})),
+        ("accumulated gradients not restored", accumulating(acc_grads=7)),  # it may be of another batch
+        ("accumulated gradients not restored", accumulating((), acc_grads=7, inner=7)),
     ],
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
@@ -405,6 +425,32 @@ def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tm
 def test_other_buffers_of_a_compiled_step_may_be_why(tmp_path: Path) -> None:
     why = reasons.reason(goes_on(UNSEEN, buffers={1: 7}, weights={1: 7}).difference(tmp_path))
     assert why.guess and "the optimizer's state, buffers that differ (`mean`), or what" in why.text
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        accumulating((), acc_grads=7),  # as Keras, whose gradients of a step are seen
+        accumulating(mini_step=1, acc_grads=7, inner=7),  # where the whole run ends its window
+    ],
+)
+def test_windows_of_accumulated_gradients(two: Two, tmp_path: Path) -> None:
+    assert reasons.reason(two.difference(tmp_path)).rule == "accumulated gradients not restored"
+
+
+def test_batches_of_a_loader_that_asks_for_one_ahead_as_it_begins(tmp_path: Path) -> None:
+    two = goes_on(batch=old("batch", 1, 2, 3), weights={1: 7})
+    for steps in (two.a[0], two.b[0]):
+        steps[1]["batch"]["1"] = sha("ahead")
+    assert reasons.reason(two.difference(tmp_path)).rule == "old batches again"
+
+
+@pytest.mark.parametrize(("without", "place"), [(("batch",), True), ((), False)])
+def test_other_gradients_may_be_of_another_place_only_where_no_batch_is_seen(
+    without: tuple[str, ...], place: bool, tmp_path: Path
+) -> None:
+    why = reasons.reason(goes_on(without, gradients={1: 7}).difference(tmp_path))
+    assert ("the place in the data" in why.text) == place
 
 
 def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> None:

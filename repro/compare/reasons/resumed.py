@@ -133,9 +133,10 @@ def resumed_with_other_gradients(case: Case) -> str | None:
     """The first gradients of a resumed run are others, from equal weights."""
     if not case.resumed:
         return None
+    data = "the place in the data, " if case.batch_unseen else ""
     return (
         f"the first gradients after resuming differ from equal weights{case.and_batch}: "
-        "dropout that draws again, buffers, the mode (train or eval), or a scale was not restored"
+        f"{data}dropout that draws again, buffers, the mode (train or eval), or a scale was not restored"
     )
 
 
