@@ -16,6 +16,7 @@ metrics             numbers that the program hands to a library that logs
 windows             waits between two backward passes
 states              one hash of all that an object holds
 batches             batches of PyTorch's loaders, or what modules are called with
+graphs              the batch that a function of TensorFlow is given while it is traced
 entries             functions that a PyTorch program comes to call
 scalars             numbers that a step of PyTorch depends on
 copies              copies of the weights, as averages

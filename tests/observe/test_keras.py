@@ -14,7 +14,8 @@ from support.runs import ROOT
 LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
 COMPARED = ["fit", "fit, XLA", "own, graph"]  # with runs without the observer
-EACH = [*COMPARED, "fit, 5 at a time", "fit, eager", "own, eager"]
+EACH = [*COMPARED, "fit, 5 at a time", "fit, eager", "fit, own step", "own, eager"]
+WITHOUT_BATCH = ("fit, XLA", "own, eager")
 SOME = "fit, XLA, 5 at a time"
 RESTORED, CLIPPED = "restored", "clipped"  # weights that a callback puts in, before the first batch or before each
 BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
@@ -46,7 +47,7 @@ def test_each_step_is_seen_once(results: Any, scenario: str) -> None:
     seen = [results[0][place * COUNT + step] for step in range(1, COUNT + 1)]
     check(place, seen, results[1][place])
     assert all(("gradients" in line) == (scenario != "fit, XLA") for line in seen)
-    assert all(("batch" in line) == (scenario.startswith("fit") and scenario != "fit, XLA") for line in seen)
+    assert all(("batch" in line) == (scenario not in WITHOUT_BATCH) for line in seen)
     assert {"iteration", "learning_rate"} <= {name.split("/")[-1] for name in seen[0]["optimizer"]}
 
 
@@ -57,6 +58,15 @@ def test_batches_and_initial_weights(results: Any) -> None:
     first = results[0][0]["initial weights"]
     assert list(first.values()) == list(five[0]["initial weights"].values())  # of one seed
     assert set(first.values()) - set(fit[0]["weights"].values())
+
+
+def test_what_a_compiled_function_and_a_train_step_of_ones_own_are_given_is_the_batch(results: Any) -> None:
+    own, step = (
+        [[*results[0][EACH.index(name) * COUNT + step]["batch"].values()] for step in range(1, COUNT + 1)]
+        for name in ("own, graph", "fit, own step")
+    )
+    assert own == step  # neither is shuffled
+    assert len({code for line in own for code in line}) == 2 * COUNT
 
 
 def test_xla_with_several_steps_per_execution(results: Any) -> None:
