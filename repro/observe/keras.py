@@ -13,7 +13,7 @@ import traceback
 import weakref
 from typing import Any, Optional
 
-from . import entries, generators, graphs, hashing, jax, recorder
+from . import entries, generators, graphs, hashing, jax, recorder, scalars
 from .recorder import CHANGED, INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
@@ -177,6 +177,7 @@ def before_batch(callbacks: Any) -> None:
     active = recorder.active
     if optimizer is None or active is None:
         return
+    scalars.callbacks[:] = [weakref.ref(callback) for callback in getattr(callbacks, "callbacks", ())]
     observed = observed_optimizer(_inner(optimizer))
     observed.model = weakref.ref(model)
     if backend() == "jax" or (observed.started and not observed.by_batches):
@@ -314,7 +315,7 @@ def after_batch(callbacks: Any) -> None:
 def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     """A step's line, with the initial weights if it is the optimizer's first one."""
     assert recorder.active is not None
-    hashes: recorder.Hashes = {"generator": generators.hashes()}
+    hashes: recorder.Hashes = {"generator": generators.hashes(), "scalars": scalars.of_callbacks()}
     _add_hashes(hashes, arrays)
     if observed.before is not None:
         hashes.setdefault(CHANGED, observed.before)

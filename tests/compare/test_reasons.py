@@ -78,6 +78,17 @@ def accumulating(without: tuple[str, ...] = ("gradients",), **after_resuming: ob
     return two
 
 
+def calling_back(last: int, name: str = "EarlyStopping.wait", value: str = "1", **changed: Any) -> Two:
+    """A run that was resumed after step 4 and ends after another one; what a counter is in its first step."""
+    two = Two([straight(8)], [resumed(4, last, **changed)], True)
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step in [step for step in steps if step]:
+            steps[step]["scalars"] = {name: str(step + offset)}
+            steps[step]["optimizer"] = {"0.sgd/learning_rate": steps[step]["optimizer"].pop("w.momentum")}
+    two.b[0][1]["scalars"][name] = value
+    return two
+
+
 def watched(*names: str) -> Two:
     """A resumed run whose weights repro.watch was given; those of some names differ."""
     two = goes_on(without=("gradients", "optimizer"))
@@ -220,6 +231,11 @@ MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
 SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
 
 RULES = {
+    "end of training not restored": (calling_back(10), calling_back(10, value="5")),
+    "callback not restored": (
+        calling_back(8, "ReduceLROnPlateau.wait", optimizer={3: 7}, weights={3: 7}),
+        calling_back(8, "ReduceLROnPlateau.wait", value="5", optimizer={3: 7}, weights={3: 7}),
+    ),
     "one run ends sooner": (Two([straight(4)], [straight(3)]), Two([straight(4)], [straight(3, weights={2: 7})])),
     "processes train the same weights": (
         Two([straight(), shared(2)], [straight(), shared(3)], False, ranks=False),
@@ -405,6 +421,8 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
         ("buffers of a first step", goes_on(buffers={1: sha(("buffers", 1))}, weights={1: 7})),  # from equal gradients
         ("buffers of a first step", goes_on(UNSEEN, buffers={1: sha(("buffers", 2))}, weights={1: 7})),
         ("buffers not restored", goes_on(buffers={1: 7}, weights={1: 7})),
+        ("end of training not restored", calling_back(10, "StepLR.last_epoch")),
+        ("callback not restored", goes_on(optimizer={3: 7}, weights={3: 7})),
         ("accumulated gradients not restored", accumulating(acc_grads=7)),  # it may be of another batch
         ("accumulated gradients not restored", accumulating((), acc_grads=7, inner=7)),
     ],
@@ -425,6 +443,28 @@ def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tm
 def test_other_buffers_of_a_compiled_step_may_be_why(tmp_path: Path) -> None:
     why = reasons.reason(goes_on(UNSEEN, buffers={1: 7}, weights={1: 7}).difference(tmp_path))
     assert why.guess and "the optimizer's state, buffers that differ (`mean`), or what" in why.text
+
+
+def test_a_resumed_run_that_takes_as_many_steps_as_a_whole_one(tmp_path: Path) -> None:
+    why = reasons.reason(calling_back(12, value="5").difference(tmp_path))
+    assert str(why) == (
+        "all steps are equal until the whole run ends after step 8, or the resumed run after step 12; "
+        "the resumed run takes 8 steps, as many as the whole run in all: what ends the training was not restored"
+    )
+
+
+@pytest.mark.parametrize(("best", "rule"), [("None", "files of a callback"), ("5", "files alone")])
+def test_files_of_a_resumed_run_whose_best_value_began_anew(best: str, rule: str, tmp_path: Path) -> None:
+    two = calling_back(8, "ModelCheckpoint.best", best)
+    two.a[0][1]["scalars"]["ModelCheckpoint.best"] = "None"
+    a, b = (
+        record.read(write(tmp_path / name, *steps, outputs={"{run}/best.h5": sha(name)}))
+        for name, steps in (("a", two.a), ("b", two.b))
+    )
+    difference = first_difference(a, b, True)
+    assert difference
+    why = reasons.reason(difference)
+    assert (why.rule, why.guess) == (rule, True)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,15 @@ def test_what_a_compiled_function_and_a_train_step_of_ones_own_are_given_is_the_
     assert len({code for line in own for code in line}) == 2 * COUNT
 
 
+def test_counters_of_callbacks(results: Any) -> None:
+    """As they are before each step; None where there is no best value yet."""
+    begin = EACH.index("fit, own step") * COUNT
+    lines = [line for line in results[2] if line["kind"] == "step" and begin < line["step"] <= begin + COUNT]
+    counted = {"EarlyStopping.wait": "0", "EarlyStopping.best": "None", "EarlyStopping.patience": "3"}
+    assert all(counted.items() <= line["scalars"].items() for line in lines) and len(lines) == COUNT
+    assert all("scalars" not in line for line in results[2] if line["kind"] == "step" and line["step"] <= COUNT)
+
+
 def test_xla_with_several_steps_per_execution(results: Any) -> None:
     """Only the end of each execution is seen, under the number of its last step."""
     before = len(EACH) * COUNT

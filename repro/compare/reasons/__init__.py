@@ -7,6 +7,7 @@ case         rules, and what they look at
 course       numbers of steps, and the weights that a run starts from
 scalars      numbers of a step: backward passes, scale, rates
 copies       averages of the weights
+counters     counters that begin anew, and decide later
 later        a later step of a resumed run
 draws        other batches, and generators in another state
 states       states that a resumed run begins with
@@ -16,13 +17,14 @@ whole        files, and another arithmetic
 """
 
 from repro.compare.difference import Difference
-from repro.compare.reasons import beginning, copies, course, draws, later, resumed, scalars, states, whole
+from repro.compare.reasons import beginning, copies, counters, course, draws, later, resumed, scalars, states, whole
 from repro.compare.reasons.case import Case, Reason, Rule
 from repro.compare.reasons.whole import other_numerics
 
 __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 
 RULES: tuple[Rule, ...] = (
+    *counters.RULES,
     *course.RULES,
     *scalars.RULES,
     *copies.RULES,

@@ -116,7 +116,8 @@ def own_step(scenario: str) -> None:
 
     model = Network(network().layers)
     model.compile(keras.optimizers.Adam(), jit_compile=False)
-    model.fit(X, Y, batch_size=16, epochs=1, verbose=0, shuffle=False)
+    stopping = keras.callbacks.EarlyStopping("loss", patience=3)
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0, shuffle=False, callbacks=[stopping])
     report_weights(scenario, model)
 
 
