@@ -4,7 +4,7 @@ The first step, and of that step the first channel in the order of cause.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.compare import files, metrics
@@ -58,6 +58,8 @@ class Difference:
     """The key in which the first output differs, in words, where that is known."""
     untrained: bool = False
     """True if outputs differ in nothing that is trained, such as a time."""
+    beside: Pair | None = None
+    """For outputs: the first processes of both, all of whose steps are equal."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
@@ -116,7 +118,8 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None, lenient:
     measured = None if resumed or any(pair.offset for pair in both) else metrics.first(a, b, scores)
     if measured:
         return Difference(None, METRICS, [measured.metric.name], equal_before=ends, measured=measured)
-    return of_files(a, b, lenient or resumed is True or any(pair.offset for pair in both))
+    of_outputs = of_files(a, b, lenient or resumed is True or any(pair.offset for pair in both))
+    return replace(of_outputs, beside=next(iter(both), None)) if of_outputs else None
 
 
 def of_files(a: Record, b: Record, lenient: bool = False) -> Difference | None:

@@ -14,7 +14,16 @@ from support.runs import ROOT
 LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
 COMPARED = ["fit", "fit, XLA", "own, graph"]  # with runs without the observer
-EACH = [*COMPARED, "fit, 5 at a time", "fit, eager", "own, eager", "fit, made late", "own, tf.data"]
+EACH = [
+    *COMPARED,
+    "fit, 5 at a time",
+    "fit, eager",
+    "fit, own step",
+    "own, eager",
+    "fit, made late",
+    "own, tf.data",
+]
+WITHOUT_BATCH = ("fit, XLA", "own, eager")
 SOME = "fit, XLA, 5 at a time"
 RESTORED, CLIPPED = "restored", "clipped"  # weights that a callback puts in, before the first batch or before each
 BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
@@ -46,8 +55,7 @@ def test_each_step_is_seen_once(results: Any, scenario: str) -> None:
     seen = [results[0][place * COUNT + step] for step in range(1, COUNT + 1)]
     check(place, seen, results[1][place])
     assert all(("gradients" in line) == (scenario != "fit, XLA") for line in seen)
-    shows = (scenario.startswith("fit") and scenario != "fit, XLA") or scenario.endswith("tf.data")
-    assert all(("batch" in line) == shows for line in seen)
+    assert all(("batch" in line) == (scenario not in WITHOUT_BATCH) for line in seen)
     assert {"iteration", "learning_rate"} <= {name.split("/")[-1] for name in seen[0]["optimizer"]}
 
 
@@ -70,6 +78,24 @@ def test_batches_that_tf_data_hands_out(results: Any) -> None:
     assert set(third) == {f"{number}.{part}" for number in range(4) for part in (0, 1)}
     evaluated = [third[f"{number}.0"] for number in range(4)]
     assert evaluated[:2] == [first["0.0"], second["0.0"]] and evaluated[2] == evaluated[3]
+
+
+def test_what_a_compiled_function_and_a_train_step_of_ones_own_are_given_is_the_batch(results: Any) -> None:
+    own, step = (
+        [[*results[0][EACH.index(name) * COUNT + step]["batch"].values()] for step in range(1, COUNT + 1)]
+        for name in ("own, graph", "fit, own step")
+    )
+    assert own == step  # neither is shuffled
+    assert len({code for line in own for code in line}) == 2 * COUNT
+
+
+def test_counters_of_callbacks(results: Any) -> None:
+    """As they are before each step; None where there is no best value yet."""
+    begin = EACH.index("fit, own step") * COUNT
+    lines = [line for line in results[2] if line["kind"] == "step" and begin < line["step"] <= begin + COUNT]
+    counted = {"EarlyStopping.wait": "0", "EarlyStopping.best": "None", "EarlyStopping.patience": "3"}
+    assert all(counted.items() <= line["scalars"].items() for line in lines) and len(lines) == COUNT
+    assert all("scalars" not in line for line in results[2] if line["kind"] == "step" and line["step"] <= COUNT)
 
 
 def test_xla_with_several_steps_per_execution(results: Any) -> None:

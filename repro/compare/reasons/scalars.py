@@ -86,7 +86,7 @@ def schedule_not_restored(case: Case) -> str | None:
     if not _resumed(case) or not options:
         return None
     first = _number(case, options[0], case.step)
-    counters = _counters(case, case.pair.offset + 1) or _counters(case, case.step)
+    counters = counters_begun_anew(case, case.pair.offset + 1) or counters_begun_anew(case, case.step)
     if not counters and (first.old is None or not _moves(case, first.name)):
         return None
     late = " or was saved before its step" if first.old and _had(case, first.name, case.pair.offset, first.b) else ""
@@ -149,8 +149,8 @@ def _differing(case: Case, step: int, prefix: str = "") -> list[Number]:
     return [_number(case, name, step) for name in sorted(names, key=natural) if name.startswith(prefix)]
 
 
-def _counters(case: Case, step: int) -> list[Number]:
-    """Counters of schedules that count from an earlier step. What is private to a class may begin anew in a right one."""
+def counters_begun_anew(case: Case, step: int) -> list[Number]:
+    """Counters of schedules and callbacks that count from an earlier step. What is private to a class may begin anew in a right one."""
     numbers = _differing(case, step)
     return [
         one

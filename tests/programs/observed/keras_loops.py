@@ -107,6 +107,25 @@ def own(scenario: str, around: Callable[[Callable], Callable], batches: bool = F
     report_weights(scenario, model, buffers=False)
 
 
+def own_step(scenario: str) -> None:
+    """A train_step of one's own in `fit`, in TensorFlow."""
+    import tensorflow
+
+    class Network(keras.Sequential):
+        def train_step(self, data: tuple[tensorflow.Tensor, tensorflow.Tensor]) -> dict[str, tensorflow.Tensor]:
+            x, y = data
+            with tensorflow.GradientTape() as tape:
+                loss = tensorflow.reduce_mean(tensorflow.square(self(x, training=True) - y))
+            self.optimizer.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
+            return {"loss": loss}
+
+    model = Network(network().layers)
+    model.compile(keras.optimizers.Adam(), jit_compile=False)
+    stopping = keras.callbacks.EarlyStopping("loss", patience=3)
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0, shuffle=False, callbacks=[stopping])
+    report_weights(scenario, model)
+
+
 def compiled(jit: bool) -> Callable[[Callable], Callable]:
     import tensorflow
 
@@ -120,8 +139,9 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "fit, eager": lambda name: fit(name, run_eagerly=True),
     "fit, XLA": lambda name: fit(name, jit_compile=True),
     "own, eager": lambda name: own(name, lambda step: step),
+    "fit, own step": own_step,
     "own, graph": lambda name: own(name, compiled(False)),
-    "own, tf.data": lambda name: own(name, compiled(False), batches=True),
+    "own, tf.data": lambda name: own(name, lambda step: step, batches=True),
     "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
     "own, XLA": lambda name: own(name, compiled(True)),
     "restored": restored,
