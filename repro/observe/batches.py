@@ -97,11 +97,9 @@ class Batches:
         self.stop_waiting()
         if not active.is_due(active.steps + 1):
             return
-        for path, leaf in [*hashing.leaves(args), *hashing.leaves(kwargs)]:
-            if self.is_data(leaf):
-                code = hashing.hash_or_note(leaf, path)
-                if code is not None:
-                    self.hashes[f"{self.count}.{path}"] = code
+        given = [*hashing.leaves(args), *hashing.leaves(kwargs)]
+        codes = hashing.hash_named((path, leaf) for path, leaf in given if self.is_data(leaf))
+        self.hashes.update({f"{self.count}.{path}": code for path, code in codes.items()})
         self.count += 1
 
     def is_data(self, leaf: Any) -> bool:

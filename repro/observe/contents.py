@@ -26,10 +26,15 @@ def look(code: str, dtype: str, content: Any) -> None:
             codes.clear()
     size = len(content)
     head = _numbers(dtype, bytes(content[:ENDS]))
-    if any(number != number for number in (*head, *_numbers(dtype, bytes(content[max(size - ENDS, 0) :])))):
+    if _holds_nan(head) or _holds_nan(_numbers(dtype, bytes(content[max(size - ENDS, 0) :]))):
         nan.add(code)
     elif size and not any(head) and all(_is_zero(dtype, content[at : at + PIECE]) for at in range(0, size, PIECE)):
         zero.add(code)
+
+
+def _holds_nan(numbers: tuple[float, ...]) -> bool:
+    total = sum(numbers)  # NaN if a number is; looked at one by one only then, as opposite infinities give NaN, too
+    return total != total and any(number != number for number in numbers)
 
 
 def _is_zero(dtype: str, piece: Any) -> bool:
