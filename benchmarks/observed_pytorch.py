@@ -25,9 +25,7 @@ class Block(nn.Module):
         self.norm2 = nn.BatchNorm2d(outputs)
         self.shortcut = nn.Sequential()
         if stride != 1 or inputs != outputs:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
-            )
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
@@ -36,7 +34,9 @@ class Block(nn.Module):
 
 def resnet() -> nn.Module:
     blocks = [Block(i, o, s) for i, o, s in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))]
-    blocks = [block for first in blocks for block in (first, Block(first.conv2.out_channels, first.conv2.out_channels, 1))]
+    blocks = [
+        block for first in blocks for block in (first, Block(first.conv2.out_channels, first.conv2.out_channels, 1))
+    ]
     stem = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
     return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
@@ -51,7 +51,10 @@ class GPT(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.tokens, self.places = nn.Embedding(256, 384), nn.Embedding(64, 384)
-        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(384, 6, 4 * 384, 0.1, "gelu", batch_first=True, norm_first=True) for _ in range(6))
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(384, 6, 4 * 384, 0.1, "gelu", batch_first=True, norm_first=True)
+            for _ in range(6)
+        )
         self.norm, self.head = nn.LayerNorm(384), nn.Linear(384, 256, bias=False)
         self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(64))
 

@@ -17,10 +17,9 @@ Parts = tuple[bytes, Any]  # the first line, and the bytes that follow it
 
 def digests(arrays: list[Parts]) -> list[str]:
     """The SHA-256 of each array, in hexadecimal."""
-    threads = min(_cores(), len(arrays), sum(len(content) for _, content in arrays) // LARGE, MOST)
-    if threads < 2:
-        return [digest(*parts) for parts in arrays]
-    return _Shared(arrays).run(threads)
+    threads = min(len(arrays), sum([len(content) for _, content in arrays]) // LARGE, MOST)
+    threads = min(threads, _cores()) if threads > 1 else 1
+    return _Shared(arrays).run(threads) if threads > 1 else [digest(*parts) for parts in arrays]
 
 
 def digest(head: bytes, content: Any) -> str:
@@ -58,6 +57,7 @@ class _Shared:
         try:
             self.work()
         finally:  # also if a signal's handler of the program has raised
+            self.left.clear()
             for helper in helpers:
                 helper.join()
         if self.error is not None:

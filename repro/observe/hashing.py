@@ -32,13 +32,18 @@ def hash_bytes(dtype: str, shape: Any, content: Any) -> str:
 
 def hash_memories(memories: list[Memory]) -> list[str]:
     """The hashes of several arrays, which are made at the same time."""
-    heads = [f"{one.dtype} {','.join([str(int(size)) for size in one.shape])}\n".encode() for one in memories]
+    heads = [_head(one.dtype, tuple(one.shape)) for one in memories]
     codes = digests.digests([(head, one.content) for head, one in zip(heads, memories)])
     for code, head, one in zip(codes, heads, memories):
         contents.look(code, one.dtype, one.content)
         if content_folder is not None:
             _store(content_folder, code, head, one.content)
     return codes
+
+
+@functools.lru_cache(maxsize=4096)
+def _head(dtype: str, shape: tuple[Any, ...]) -> bytes:
+    return f"{dtype} {','.join(str(int(size)) for size in shape)}\n".encode()
 
 
 def _store(folder: str, name: str, head: bytes, content: Any) -> None:

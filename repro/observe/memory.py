@@ -42,20 +42,23 @@ def _is_plain_tensor(torch: Any, tensor: Any) -> bool:
 def check(tensor: Any) -> None:
     """ValueError if values of a tensor lie beyond its memory, which was freed."""
     if tensor.numel():
-        last = tensor.storage_offset() + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
-        if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
-            raise ValueError("its memory was freed")
+        _check_length(tensor, 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride())))
+
+
+def _check_length(tensor: Any, length: int) -> None:
+    if (tensor.storage_offset() + length) * tensor.element_size() > tensor.untyped_storage().nbytes():
+        raise ValueError("its memory was freed")
 
 
 def of_tensor(tensor: Any) -> Memory:
     """The memory of a tensor of the CPU in C order. ValueError where it has none."""
-    check(tensor)
-    size = tensor.numel() * tensor.element_size()
-    address = tensor.data_ptr() if size else 0
-    if size and not address:
-        raise ValueError("it has no memory")
-    if not size:
+    length = tensor.numel()
+    if not length:
         return Memory(_name(tensor.dtype), tensor.shape, b"")
+    _check_length(tensor, length)
+    size, address = length * tensor.element_size(), tensor.data_ptr()
+    if not address:
+        raise ValueError("it has no memory")
     content = _bytes_type(size).from_address(address)
     content.owner = tensor
     return Memory(_name(tensor.dtype), tensor.shape, content)
