@@ -15,6 +15,7 @@ ALIKE = {
     "parameter": "dense",
     "subclass": "dense",
     "expanded": "dense",
+    "transposed": "in rows",
     "negative bit": "negative",
     "conjugate bit": "conjugate",
     "zero tensor": "zeros",

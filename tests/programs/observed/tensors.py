@@ -72,6 +72,8 @@ TENSORS: dict[str, Callable[[], torch.Tensor]] = {
     "parameter": lambda: torch.nn.Parameter(ones),
     "subclass": lambda: torch.Tensor._make_subclass(Subclass, ones),
     "expanded": lambda: torch.ones(()).expand(3),
+    "transposed": lambda: torch.arange(6.0).reshape(2, 3).T,
+    "in rows": lambda: torch.arange(6.0).reshape(2, 3).T.contiguous(),
     "negative bit": lambda: complex_ones.conj().imag,
     "negative": lambda: -ones,
     "conjugate bit": lambda: complex_ones.conj(),
