@@ -4,6 +4,7 @@ import hashlib
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -104,7 +105,8 @@ def test_the_hash_of_a_generator_follows_its_state() -> None:
     for _ in range(3):
         numpy.random.standard_normal()
         codes.append(generators.hashes()["numpy"])
-    name, words, *others, gauss = numpy.random.get_state()
+    state: Any = numpy.random.get_state()
+    name, words, *others, gauss = state
     text = repr((name, words.tolist(), *others, float(gauss).hex()))
     assert len(set(codes)) == 4 and codes[-1] == hashing.hash_text("state", text)
     numpy.random.seed(0)
