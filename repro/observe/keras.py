@@ -13,13 +13,13 @@ import traceback
 import weakref
 from typing import Any, Optional
 
-from . import entries, generators, hashing, jax, memory, recorder
+from . import entries, generators, hashing, jax, memory, recorder, tf_data
 from .recorder import CHANGED, INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
 
 NO_LOADER = "Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out"
-NO_BATCH = "Keras: without `train_step` of Keras itself, batches are not observed"
+NO_BATCH = "Keras: without `train_step` of Keras itself, batches are observed only where tf.data hands them out"
 NO_BUFFERS = "Keras: in a loop of one's own, variables that are not trained are not observed"
 NO_INITIAL = "Keras: weights that are made while a graph is traced are not observed before the first step"
 BY_BATCHES = "Keras: a step that XLA compiles, or that is distributed, is seen after each batch of `fit` only"
@@ -216,8 +216,6 @@ def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
         seen += _buffers(observed, model)
     else:
         recorder.note(NO_BUFFERS)
-    if not any(channel == "batch" for channel, _, _ in seen) and backend() != "torch":
-        recorder.note(NO_BATCH)
     if backend() == "tensorflow":
         _report_tensorflow(observed, seen)
     elif backend() == "jax":
@@ -263,6 +261,7 @@ def _record(observed: ObservedOptimizer, names: list[tuple[str, str]], *values: 
     number = active.count()
     if active.is_due(number) or not observed.started:
         _write(observed, number, [(channel, name, value) for (channel, name), value in zip(names, values)])
+    tf_data.batches.clear()
 
 
 @recorder.never_raise
@@ -293,12 +292,15 @@ def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     """A step's line, with the initial weights if it is the optimizer's first one."""
     assert recorder.active is not None
     hashes: recorder.Hashes = {"generator": generators.hashes()}
-    _add_hashes(hashes, arrays)
+    handed = tf_data.taken()
+    _add_hashes(hashes, arrays if any(array[0] == "batch" for array in arrays) else [*handed, *arrays])
+    if "batch" not in hashes and backend() == "tensorflow" and not observed.by_batches:
+        recorder.note(NO_BATCH)
     if observed.before is not None:
         hashes.setdefault(CHANGED, observed.before)
         observed.before = None
-    if not observed.started and observed.initial:
-        hashes[INITIAL] = observed.initial
+    if not observed.started and (initial := observed.initial or hashes.get(CHANGED)):
+        hashes[INITIAL] = dict(initial)
     observed.started = True
     recorder.active.step(number, hashes)
 
@@ -310,11 +312,13 @@ def _variable_name(variable: Any, observed: ObservedOptimizer) -> str:
 def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays:
     """The variables' values."""
     variables = list(variables)
-    values = [getattr(variable, "value", variable) for variable in variables]
-    return [
-        (*name, value() if callable(value) else value)
-        for name, value in zip(_names(observed, channel, variables), values)
-    ]
+    return [(*name, value) for name, value in zip(_names(observed, channel, variables), map(_value, variables))]
+
+
+def _value(variable: Any) -> Any:
+    """What a variable holds, as the backend has it."""
+    value = getattr(variable, "value", variable)
+    return value() if callable(value) else value
 
 
 def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tuple[str, str]]:
@@ -331,12 +335,16 @@ def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tu
 
 
 def _initial_weights(observed: ObservedOptimizer, trained: list[Any]) -> dict[str, str]:
-    """The weights before the first step. While a graph is traced they are read outside of it."""
+    """The weights before the first step. While a graph is traced they are read outside of it.
+
+    Those that are made there have no value yet: then the first step's own line has them.
+    """
     if backend() != "tensorflow":
         return _hash_weights(observed, trained)
     try:
         with sys.modules["tensorflow"].init_scope():
-            return _hash_weights(observed, trained)
+            made = all(bool(one.is_initialized()) for one in map(_value, trained) if hasattr(one, "is_initialized"))
+            return _hash_weights(observed, trained) if made else {}
     except Exception:
         recorder.note(NO_INITIAL)
         return {}

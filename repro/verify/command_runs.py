@@ -108,7 +108,7 @@ class Trials:
         before, started = self._files(), time.perf_counter()
         if change.course == "resumed":
             checkpoint_copies.put_back(self.folder / slug(change.stopped), self.run_folder)
-        hashed = change.stops or change.course == "resumed" or change == FULLY_HASHED
+        hashed = change.stops or change.course in ("resumed", "alone") or change == FULLY_HASHED
         every = 1 if hashed else self.command.every
         stopped = None
         for number, stop in enumerate(stops):

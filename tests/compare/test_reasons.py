@@ -265,6 +265,10 @@ RULES = {
         passes(("batch", 5), ("batch", 6), ("batch", 5)),
         passes(("batch", 5), ("batch", 6), ("batch", 6)),
     ),
+    "resumed order came again": (
+        goes_on(batch={3: ("batch", 5), 4: ("batch", 6)}, weights={3: 7}),
+        goes_on(batch={3: ("batch", 5), 4: ("batch", 7)}, weights={3: 7}),
+    ),
     "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
     "loss scale not restored": (
         numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}}),
@@ -391,6 +395,17 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
     assert reasons.reason(alike.difference(tmp_path)).rule != name
+
+
+@pytest.mark.parametrize(("first", "right"), [(5, True), (1, False)])
+def test_a_scale_that_skips_the_first_steps_of_a_resumed_run(first: int, right: bool, tmp_path: Path) -> None:
+    """Its first step takes their batches, too, and the whole run skips a later step itself."""
+    two = numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}, "backward passes": {6: "8"}}, batch={1: 7})
+    two.a[0][6]["batch"] = {"0": sha(("batch", 6)), "1": sha(("batch", 7))}
+    two.a[0][7]["batch"] = {"0": sha(("batch", 8))}
+    two.b[0][1]["batch"] = {str(place): sha(("batch", step)) for place, step in enumerate((first, 6, 7))}
+    why = reasons.reason(two.difference(tmp_path))
+    assert (why.rule == "loss scale not restored") == right
 
 
 def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tmp_path: Path) -> None:

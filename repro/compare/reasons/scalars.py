@@ -42,7 +42,7 @@ def loss_scale_not_restored(case: Case) -> str | None:
     Where it skips steps for that, their batches are gone, and its first one is of a later step.
     """
     first = case.pair.offset + 1
-    skipped = case.first_resumed and case.channel == "batch" and batches_of_others(case.pair, first)[0] > first
+    skipped = case.first_resumed and case.channel == "batch" and _is_of_later_batches(case.pair, first)
     names = case.pair.differing(first, SCALARS) if skipped else case.found.names
     if not (skipped or _resumed(case)) or not {SCALE, PASSES} & {*names}:
         return None
@@ -102,6 +102,15 @@ def other_numbers_of_a_step(case: Case) -> str | None:
     a, b = case.pair.called
     number = _number(case, case.found.names[0], case.step)
     return f"`{number.name}` of step {case.step} is {number.a} in {a}, and {number.b} in {b}"
+
+
+def _is_of_later_batches(pair: Pair, first: int) -> bool:
+    """True if the first step of a resumed run has the batch of a later step, or several, the first of which is right."""
+    if batches_of_others(pair, first)[0] > first:
+        return True
+    ours, theirs = (process.of("batch").get(step, {}) for process, step in ((pair.a, first), (pair.b, 1)))
+    right = {name: code for name, code in theirs.items() if name.partition(".")[0] == "0"}
+    return bool(right) and len(theirs) > len(ours) and right.items() <= ours.items()
 
 
 def _resumed(case: Case) -> bool:
