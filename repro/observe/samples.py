@@ -77,7 +77,8 @@ class Passes:
 
     def states(self) -> Optional[dict[str, Any]]:
         try:
-            return {**generators._states(), "torch": hashing.hash_tensor(self.torch.default_generator.get_state())}
+            state = self.torch.default_generator.get_state()
+            return {**generators._states(), "torch": memory.of_tensor(state).content.raw}
         except Exception:
             return None
 
