@@ -14,7 +14,7 @@ class Steps(keras.callbacks.Callback):
         super().__init__()
         self.loop = loop
 
-    def on_train_batch_end(self, *_: object) -> None:
+    def on_train_batch_end(self, *_: object, **_logs: object) -> None:
         self.loop.is_over()
 
 
