@@ -81,11 +81,13 @@ def test_an_error_in_any_thread_is_raised(broken: int, monkeypatch: pytest.Monke
 
 
 def test_what_a_signals_handler_raises_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    digest, main = digests.digest, threading.get_ident()
+    digest, main, raised = digests.digest, threading.get_ident(), threading.Event()
 
     def interrupted(head: bytes, content: Any) -> str:
         if threading.get_ident() == main:
+            raised.set()
             raise KeyboardInterrupt
+        raised.wait(60)  # the others leave an array to this thread
         return digest(head, content)
 
     monkeypatch.setattr(digests, "digest", interrupted)
