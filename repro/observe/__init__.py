@@ -25,6 +25,7 @@ samples             samples of a batch of PyTorch's loader, and the pass through
 modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
+memory, digests     the bytes of arrays, read in place; SHA-256 of several at the same time
 contents            zeros and NaN in what is hashed
 files               the files that the process writes
 recorder            the file of lines, and what keeps an exception from the program

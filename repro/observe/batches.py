@@ -7,7 +7,7 @@ good once something is compiled: it would change what torch.compile makes of a m
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import copies, hashing, modules, recorder, samples
@@ -52,8 +52,7 @@ class Batches:
         self.count += 1
         self.handed_out += 1
         if recorder.active.is_due(recorder.active.steps + 1):
-            for path, leaf in hashing.leaves(data, str(place)):
-                self.add_leaf(path, leaf)
+            self.add_leaves(hashing.leaves(data, str(place)))
 
     def end_step(self) -> None:
         self.hashes: dict[str, str] = {}
@@ -99,18 +98,18 @@ class Batches:
         self.stop_waiting()
         if not active.is_due(active.steps + 1):
             return
-        for path, leaf in [*hashing.leaves(args), *hashing.leaves(kwargs)]:
-            if self.is_data(leaf):
-                self.add_leaf(f"{self.count}.{path}", leaf)
+        given = [*hashing.leaves(args), *hashing.leaves(kwargs)]
+        self.add_leaves((f"{self.count}.{path}", leaf) for path, leaf in given if self.is_data(leaf))
         self.count += 1
 
-    def add_leaf(self, path: str, leaf: Any) -> None:
-        """Adds the hash and the shape of a part of a batch."""
-        code = hashing.hash_or_note(leaf, path)
-        if code is not None:
-            self.hashes[path] = code
-            if len(getattr(leaf, "shape", ())):
-                self.shapes[path] = "x".join(str(size) for size in leaf.shape)
+    def add_leaves(self, leaves: Iterable[tuple[str, Any]]) -> None:
+        """Adds the hashes and the shapes of a batch's parts."""
+        parts = dict(leaves)
+        codes = hashing.hash_named(parts.items())
+        self.hashes.update(codes)
+        for path in codes:
+            if len(getattr(parts[path], "shape", ())):
+                self.shapes[path] = "x".join(str(size) for size in parts[path].shape)
 
     def is_data(self, leaf: Any) -> bool:
         """True for a tensor or an array that was not computed from weights."""

@@ -95,8 +95,7 @@ def leaves_of(roots: Any) -> Leaves:
 
 
 def hash_leaves(leaves: Leaves) -> dict[str, str]:
-    codes = {name: hashing.hash_or_note(leaf, name) for name, leaf in leaves}
-    return {name: code for name, code in codes.items() if code is not None}
+    return hashing.hash_named(leaves)
 
 
 def watch(by_hand: ByHand) -> None:

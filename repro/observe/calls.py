@@ -249,11 +249,11 @@ def _has_weights(function: CompiledFunction, seen: list[Seen]) -> bool:
 
 def hashed(leaves: traces.Leaves) -> list[Seen]:
     """The hashes of arrays that can be read."""
-    codes = [(path, leaf, hashing.hash_or_note(leaf, f"JAX: {path}")) for path, leaf in leaves]
+    codes = hashing.hash_named(leaves, "JAX: {}")
     return [
-        Seen(path, traces.state_channel(leaf), traces.given_channel(leaf), code)
-        for path, leaf, code in codes
-        if code is not None
+        Seen(path, traces.state_channel(leaf), traces.given_channel(leaf), codes[path])
+        for path, leaf in leaves
+        if path in codes
     ]
 
 

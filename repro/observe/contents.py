@@ -5,6 +5,7 @@ makes all of a gradient NaN. Rounded are float32 numbers that have no more bits 
 cast to that and back.
 """
 
+import functools
 import struct
 from collections.abc import Iterable
 from typing import Any
@@ -39,7 +40,7 @@ def look(code: str, dtype: str, content: Any) -> None:
             codes.clear()
     size = len(content)
     head = _numbers(dtype, bytes(content[:ENDS]))
-    if any(number != number for number in (*head, *_numbers(dtype, bytes(content[max(size - ENDS, 0) :])))):
+    if _holds_nan(head) or (size > ENDS and _holds_nan(_numbers(dtype, bytes(content[size - ENDS :])))):
         nan.add(code)
     elif size and not any(head) and all(_is_zero(dtype, content[at : at + PIECE]) for at in range(0, size, PIECE)):
         zero.add(code)
@@ -61,6 +62,11 @@ def _are_rounded(numbers: bytes, lowest: bytes) -> bool:
     return not (numbers[::4].strip(b"\0") or numbers[1::4].translate(None, lowest))
 
 
+def _holds_nan(numbers: tuple[float, ...]) -> bool:
+    total = sum(numbers)  # NaN if a number is; looked at one by one only then, as opposite infinities give NaN, too
+    return total != total and any(number != number for number in numbers)
+
+
 def _is_zero(dtype: str, piece: Any) -> bool:
     """True if a piece has only zeros, of either sign."""
     rest = bytes(piece).translate(None, b"\0")
@@ -71,9 +77,14 @@ def _numbers(dtype: str, content: bytes) -> tuple[float, ...]:
     if dtype == "bfloat16":  # the upper half of a float32
         halves = [content[at : at + 2] for at in range(0, len(content) - 1, 2)]
         content, dtype = b"".join(b"\0\0" + half for half in halves), "float32"
+    return _format(dtype, len(content)).unpack_from(content)
+
+
+@functools.lru_cache(maxsize=512)
+def _format(dtype: str, size: int) -> struct.Struct:
+    """The format of all whole numbers in so many bytes."""
     form = FORMATS[dtype]
-    count = len(content) // struct.calcsize(form)
-    return struct.unpack(f"<{count}{form}", content[: count * struct.calcsize(form)])
+    return struct.Struct(f"<{size // struct.calcsize(form)}{form}")
 
 
 def conditions(hashes: dict[str, dict[str, str]]) -> dict[str, dict[str, list[str]]]:

@@ -35,13 +35,11 @@ class Copies:
         self.steps += 1
         if look or self.steps in LOOKS:
             self.places = CopySearch(self.torch, roots, parameters).places()
-        hashes: dict[str, str] = {}
-        for name, source in self.places:
-            for path, tensor in tensors_in(source(), self.torch):
-                code = hashing.hash_or_note(tensor, f"{name}.{path}")
-                if code is not None:
-                    hashes[f"{name}.{path}"] = code
-        return hashes
+        return hashing.hash_named(
+            (f"{name}.{path}", tensor)
+            for name, source in self.places
+            for path, tensor in tensors_in(source(), self.torch)
+        )
 
 
 class CopySearch:

@@ -11,12 +11,23 @@ import random
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import hashing, recorder
 
+last_hashed: dict[str, tuple[Any, str]] = {}  # the last state of each generator and its hash: most seldom change
 unused: dict[str, Any] = {}  # the state of each generator while unused
 framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework, a function that adds its generators
+
+
+class NumPyState(NamedTuple):
+    """The state of NumPy's own generator, compared faster than its text is made."""
+
+    name: str
+    words: bytes  # of uint32
+    position: int
+    has_gauss: int
+    gauss: str
 
 
 def start() -> None:
@@ -33,12 +44,12 @@ def after_numpy_random(module: ModuleType) -> None:
     unused["numpy"] = _numpy_state(module)
 
 
-def _numpy_state(module: Any) -> str:
+def _numpy_state(module: Any) -> Any:
     state = module.get_state()
     if isinstance(state, dict):  # of another algorithm, by numpy.random.set_bit_generator
         return repr([(path, hashing.hash_leaf(leaf)) for path, leaf in hashing.leaves(state)])
     name, words, position, has_gauss, gauss = state
-    return repr((str(name), words.tolist(), int(position), int(has_gauss), float(gauss).hex()))
+    return NumPyState(str(name), words.tobytes(), int(position), int(has_gauss), float(gauss).hex())
 
 
 def _tensorflow_state() -> Any:
@@ -78,14 +89,30 @@ def _count_as_unused(used: Optional[set[str]]) -> None:
         unused.update((name, state) for name, state in _states().items() if name not in used)
 
 
+def _hash_state(name: str, state: Any) -> str:
+    last, code = last_hashed.get(name, (None, ""))
+    if state != last or hashing.content_folder is not None:
+        code = hashing.hash_text("state", _text(state))
+        last_hashed[name] = state, code
+    return code
+
+
+def _text(state: Any) -> str:
+    """The text that is hashed: `repr` of tuples of whole numbers, and a float in hexadecimal."""
+    if isinstance(state, str):
+        return state
+    if isinstance(state, NumPyState):
+        return repr((state.name, memoryview(state.words).cast("I").tolist(), *state[2:]))
+    return repr(state)
+
+
 def hashes() -> dict[str, str]:
-    """The hash of each state's text, which is `repr` of tuples of whole numbers (a float in hexadecimal)."""
+    """The hash of the text of each state."""
     states = _used_states()
     tensorflow = _tensorflow_state()
     if tensorflow is not None:
         states["tensorflow"] = tensorflow
-    texts = {name: state if isinstance(state, str) else repr(state) for name, state in states.items()}
-    codes = {name: hashing.hash_text("state", text) for name, text in texts.items()}
+    codes = {name: _hash_state(name, state) for name, state in states.items()}
     for hashes_of_framework in framework_hashes:
         codes.update(hashes_of_framework())
     return codes

@@ -8,15 +8,18 @@ little-endian wherever these frameworks run.
 """
 
 import dataclasses
-import hashlib
+import functools
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Optional
 
-from . import contents, recorder
+from . import contents, digests, memory, recorder
+from .memory import Memory
+from .recorder import Arrays
 
 MAX_DEPTH = 32  # levels of nested containers; below them there must be a cycle
+SHORT = 100  # characters of a text whose hash is remembered
 COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # types of TensorFlow that consist of several arrays
 
 content_folder: Optional[str] = None  # with --keep, the folder for the bytes of all that is hashed
@@ -24,14 +27,23 @@ content_folder: Optional[str] = None  # with --keep, the folder for the bytes of
 
 def hash_bytes(dtype: str, shape: Any, content: Any) -> str:
     """The hash of what has the buffer protocol; with --keep, a file of that name gets the bytes that are hashed."""
-    head = f"{dtype} {','.join(str(int(size)) for size in shape)}\n".encode()
-    sha = hashlib.sha256(head)
-    sha.update(content)
-    name = sha.hexdigest()
-    contents.look(name, dtype, content)
-    if content_folder is not None:
-        _store(content_folder, name, head, content)
-    return name
+    return hash_memories([Memory(dtype, shape, content)])[0]
+
+
+def hash_memories(memories: list[Memory]) -> list[str]:
+    """The hashes of several arrays, which are made at the same time."""
+    heads = [_head(one.dtype, tuple(one.shape)) for one in memories]
+    codes = digests.digests([(head, one.content) for head, one in zip(heads, memories)])
+    for code, head, one in zip(codes, heads, memories):
+        contents.look(code, one.dtype, one.content)
+        if content_folder is not None:
+            _store(content_folder, code, head, one.content)
+    return codes
+
+
+@functools.lru_cache(maxsize=4096)
+def _head(dtype: str, shape: tuple[Any, ...]) -> bytes:
+    return f"{dtype} {','.join(str(int(size)) for size in shape)}\n".encode()
 
 
 def _store(folder: str, name: str, head: bytes, content: Any) -> None:
@@ -47,6 +59,14 @@ def _store(folder: str, name: str, head: bytes, content: Any) -> None:
 
 
 def hash_text(kind: str, content: str) -> str:
+    if len(content) < SHORT and content_folder is None:
+        return _hash_short_text(kind, content)
+    return hash_bytes(kind, (), content.encode("utf-8", "surrogatepass"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _hash_short_text(kind: str, content: str) -> str:
+    """The hash of a text that may come again in each step, such as an option of an optimizer."""
     return hash_bytes(kind, (), content.encode("utf-8", "surrogatepass"))
 
 
@@ -121,21 +141,12 @@ def _quantization(tensor: Any) -> list[str]:
 
 def _hash_memory(torch: Any, tensor: Any) -> str:
     """Hash a dense tensor. Its values are read in place, never beyond its memory."""
-    import ctypes  # PyTorch needs it, but not every Python has it
-
     if tensor._is_zerotensor():
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
-    if tensor.numel() and tensor.device.type in ("cpu", "cuda"):
-        last = tensor.storage_offset() + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
-        if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
-            raise ValueError("its memory was freed")
+    if tensor.device.type in ("cpu", "cuda"):
+        memory.check(tensor)
     dense = tensor.cpu().resolve_conj().resolve_neg().contiguous()
-    size = dense.numel() * dense.element_size()
-    address = dense.data_ptr() if size else 0
-    if size and not address:
-        raise ValueError("it has no memory")
-    content = (ctypes.c_char * size).from_address(address) if size else b""
-    return hash_bytes(str(dense.dtype).replace("torch.", ""), dense.shape, content)
+    return hash_memories([memory.of_tensor(dense)])[0]
 
 
 def hash_array(array: Any) -> Optional[str]:
@@ -154,12 +165,7 @@ def _is_masked(value: Any) -> bool:
 
 def hash_numbers(array: Any) -> str:
     """The hash of a NumPy array of numbers, under the name that NumPy gives its dtype."""
-    numpy = sys.modules["numpy"]
-    dense = numpy.ascontiguousarray(array)
-    if not dense.dtype.isnative:
-        dense = dense.astype(dense.dtype.newbyteorder("="))
-    name = dense.dtype.name if dense.dtype.names is None else repr(dense.dtype.descr)
-    return hash_bytes(name, array.shape, dense.reshape(-1).view(numpy.uint8).data if dense.size else b"")
+    return hash_memories([memory.of_array(array)])[0]
 
 
 def _hash_objects(array: Any) -> Optional[str]:
@@ -190,7 +196,7 @@ def hash_leaf(value: Any) -> Optional[str]:
         return hash_array(value if _is_masked(value) else numpy.asarray(value))
     code = hash_scalar(value)
     if code is None and numpy is not None and hasattr(value, "shape") and hasattr(value, "dtype"):
-        return hash_array(to_numpy(value))
+        return hash_array(memory.to_numpy(value))
     return code
 
 
@@ -213,25 +219,28 @@ def hash_or_note(value: Any, name: str, required: bool = False) -> Optional[str]
 
 def hash_tree(value: Any, name: str, required: bool = False) -> dict[str, str]:
     """The hash of each leaf by its path."""
-    codes = {path: hash_or_note(leaf, path, required) for path, leaf in leaves(value, name)}
-    return {path: code for path, code in codes.items() if code is not None}
+    return hash_named(leaves(value, name), required=required)
 
 
-def to_numpy(value: Any) -> Any:
-    """The NumPy array of a number, an array or a variable of any framework."""
-    content = getattr(value, "value", value)  # TensorFlow's variables have a method of this name
-    value = key_data(value if callable(content) else content)
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-    return sys.modules["numpy"].asarray(value.numpy() if hasattr(value, "numpy") else value)
+def hash_named(named: Iterable[tuple[str, Any]], note: str = "{}", required: bool = False) -> dict[str, str]:
+    """The hash of each leaf that has one, by its name; `note` says how notes call it."""
+    arrays = [("", name, leaf) for name, leaf in named]
+    return hash_arrays(arrays, note.format("{1}"), required).get("", {})
 
 
-def key_data(value: Any) -> Any:
-    """The numbers of a typed JAX key, which is no array to NumPy; anything else as it is."""
-    jax = sys.modules.get("jax")
-    if jax is not None and str(getattr(value, "dtype", "")).startswith("key<"):
-        return jax.random.key_data(value)
-    return value
+def hash_arrays(arrays: Arrays, note: str = "{1} ({0})", required: bool = False) -> dict[str, dict[str, str]]:
+    """The hash of each leaf that has one, by its channel and name; `note` says how notes call it."""
+    memories = [memory.plain(leaf) for _, _, leaf in arrays]
+    try:
+        codes = iter(hash_memories([one for one in memories if one is not None]))
+    except Exception:  # each by itself, for a note that names it
+        memories, codes = [None] * len(arrays), iter(())
+    hashes: dict[str, dict[str, str]] = {}
+    for (channel, name, leaf), one in zip(arrays, memories):
+        code = next(codes) if one is not None else hash_or_note(leaf, note.format(channel, name), required)
+        if code is not None:
+            hashes.setdefault(channel, {})[name] = code
+    return hashes
 
 
 def leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any, Optional
 
-from . import calls, generators, hashing, nnx_calls, recorder, scalars, traces
+from . import calls, generators, hashing, memory, nnx_calls, recorder, scalars, traces
 from .recorder import CHANGED, INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
@@ -240,7 +240,7 @@ def report(arrays: Arrays, index: int) -> None:
     names = [array[:2] for array in arrays]
     traces.remember(names, arrays)
     callback = functools.partial(_record, index, names, states, True)
-    values = [hashing.key_data(array) for _, _, array in arrays]
+    values = [memory.key_data(array) for _, _, array in arrays]
     if axes:
         callback = functools.partial(_if_first, callback)
         values.insert(0, jax.lax.axis_index(axes))
@@ -281,12 +281,11 @@ def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], tr
             return
         hashes: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
         hashes["scalars"] = scalars.of_callbacks()
-        for (channel, name), value in zip(names, values):
-            if channel == INITIAL and not first:
-                channel = CHANGED if active.looks_between else ""
-            code = hashing.hash_or_note(value, f"JAX: {name} ({channel})") if channel else None
-            if code is not None:
-                hashes.setdefault(channel, {})[name] = code
+        before = INITIAL if first else CHANGED if active.looks_between else ""
+        channels = [before if channel == INITIAL else channel for channel, _ in names]
+        arrays = [(channel, name, value) for channel, (_, name), value in zip(channels, names, values) if channel]
+        for channel, codes in hashing.hash_arrays(arrays, "JAX: {1} ({0})").items():
+            hashes.setdefault(channel, {}).update(codes)
         if first and active.looks_between:
             hashes[CHANGED] = {}
         active.step(number, hashes)

@@ -13,7 +13,7 @@ import traceback
 import weakref
 from typing import Any, Optional
 
-from . import entries, generators, graphs, hashing, jax, recorder, scalars, tf_data
+from . import entries, generators, graphs, hashing, jax, memory, recorder, scalars, tf_data
 from .recorder import CHANGED, INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
@@ -182,7 +182,7 @@ def before_batch(callbacks: Any) -> None:
     observed.model = weakref.ref(model)
     if backend() == "jax" or (observed.started and not observed.by_batches):
         return
-    observed.iterations, observed.steps = int(hashing.to_numpy(optimizer.iterations)), active.steps
+    observed.iterations, observed.steps = int(memory.to_numpy(optimizer.iterations)), active.steps
     weights = _hash_weights(observed, model.trainable_variables)
     if not observed.started:
         observed.initial = weights
@@ -297,7 +297,7 @@ def after_batch(callbacks: Any) -> None:
     observed = observed_optimizer(_inner(optimizer))
     if not observed.by_batches:
         return
-    number = observed.steps + int(hashing.to_numpy(optimizer.iterations)) - observed.iterations
+    number = observed.steps + int(memory.to_numpy(optimizer.iterations)) - observed.iterations
     if number == active.steps:  # skipped, as its gradients were infinite
         return
     if number - active.steps > 1:
@@ -390,7 +390,5 @@ def _hash_weights(observed: ObservedOptimizer, trained: Any) -> dict[str, str]:
 
 
 def _add_hashes(hashes: recorder.Hashes, arrays: Arrays) -> None:
-    for channel, name, value in arrays:
-        code = hashing.hash_or_note(value, f"Keras: {name} ({channel})")
-        if code is not None:
-            hashes.setdefault(channel, {})[name] = code
+    for channel, codes in hashing.hash_arrays(arrays, "Keras: {1} ({0})").items():
+        hashes.setdefault(channel, {}).update(codes)

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Optional
 
@@ -18,6 +18,7 @@ OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of this name
 MAX_OPTIMIZERS = 8  # more are not hashed together: they have one parameter each, and step within the backward pass
 
 NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
+BEFORE = "weights before"
 GRAPH = "a CUDA graph replays steps without Python: they are not observed"
 
 Parameters = list[tuple[str, Any]]  # name, tensor
@@ -71,21 +72,21 @@ class ObservedOptimizer:
                 for name, tensor in root.named_buffers():
                     yield prefix + modules.plain_name(name), tensor
 
-    def slots(self, optimizer: Any) -> dict[str, str]:
-        """Hashes of the optimizer's state, for each parameter."""
-        hashes: dict[str, str] = {}
+    def slots(self, optimizer: Any) -> Parameters:
+        """The optimizer's state, for each parameter."""
+        slots: Parameters = []
         for name, tensor in self.parameters(optimizer):
             if tensor in optimizer.state:
-                hashes.update(hashing.hash_tree(optimizer.state[tensor], name))
-        return hashes
+                slots += hashing.leaves(optimizer.state[tensor], name)
+        return slots
 
-    def state(self, optimizer: Any) -> dict[str, str]:
+    def state(self, optimizer: Any) -> Parameters:
         """The slots of each parameter, and the options of each group, such as the learning rate."""
-        hashes = self.slots(optimizer)
+        state = self.slots(optimizer)
         for number, group in enumerate(optimizer.param_groups):
             options = {key: value for key, value in group.items() if key not in ("params", "param_names")}
-            hashes.update(hashing.hash_tree(options, f"{self.index}.group {number}"))
-        return hashes
+            state += hashing.leaves(options, f"{self.index}.group {number}")
+        return state
 
 
 class StepObserver:
@@ -143,17 +144,21 @@ class StepObserver:
         }
         parameters = observed.parameters(optimizer)
         hashes["copies"] = self.hash_copies(optimizer, new)
-        weights = _hash_tensors(parameters, "weights before") if new or active.looks_between else {}
+        before = parameters if new or active.looks_between else []
+        gradients = [] if self.local.closure else _gradients(parameters)  # a closure computes them within the step
+        arrays = [(BEFORE, *named) for named in before] + gradients
+        codes = hashing.hash_arrays(arrays)
+        weights = codes.get(BEFORE, {})
         if active.looks_between:
             hashes[recorder.CHANGED] = dict(weights)
         if new:
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:
-                slots = observed.slots(optimizer)  # a resumed run: what was restored
+                slots = hashing.hash_named(observed.slots(optimizer))  # a resumed run: what was restored
                 active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"], "optimizer": slots})
-        if not self.local.closure:  # a closure computes the gradients within the step
-            hashes["gradients"] = _hash_gradients(parameters)
+        if not self.local.closure:
+            hashes["gradients"] = codes.get("gradients", {})
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Counts the step, and writes its line where it is due."""
@@ -172,14 +177,17 @@ class StepObserver:
         if not vars(self.local).pop("due", True):
             return
         if vars(self.local).pop("closure", False):
-            hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
+            gradients = _gradients(self.optimizers[id(optimizer)].parameters(optimizer))
+            hashes["gradients"] = hashing.hash_arrays(gradients).get("gradients", {})
             before = int(hashes["scalars"][scalars.PASSES])
             hashes["scalars"].update({scalars.PASSES: str(passes), scalars.CLOSURE: str(passes - before)})
         hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
+        arrays: recorder.Arrays = []
         for observed, owner in self.optimizers_to_hash(optimizer):
-            hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
-            hashes["buffers"].update(_hash_tensors(observed.buffers(), "buffers"))
-            hashes["optimizer"].update(observed.state(owner))
+            arrays += [("weights", *named) for named in observed.parameters(owner)]
+            arrays += [("buffers", *named) for named in observed.buffers()]
+            arrays += [("optimizer", *named) for named in observed.state(owner)]
+        hashes.update(hashing.hash_arrays(arrays))
         active.step(number, hashes, samples)
 
     def is_nested(self) -> bool:
@@ -245,14 +253,8 @@ class StepObserver:
         self.by_hand.after()
 
 
-def _hash_tensors(tensors: Iterable[tuple[str, Any]], channel: str) -> dict[str, str]:
-    hashes = {name: hashing.hash_or_note(tensor, f"{name} ({channel})") for name, tensor in tensors}
-    return {name: code for name, code in hashes.items() if code is not None}
-
-
-def _hash_gradients(parameters: Parameters) -> dict[str, str]:
-    gradients = ((name, tensor.grad) for name, tensor in parameters if tensor.grad is not None)
-    return _hash_tensors(gradients, "gradients")
+def _gradients(parameters: Parameters) -> recorder.Arrays:
+    return [("gradients", name, tensor.grad) for name, tensor in parameters if tensor.grad is not None]
 
 
 observer: Optional[StepObserver] = None

@@ -3,7 +3,6 @@
 Who handed them out, in which pass through the data, their indices and the hash of each.
 """
 
-import ctypes
 import functools
 import hashlib
 import operator
@@ -14,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Optional
 
-from . import generators, hashing, recorder
+from . import generators, hashing, memory, recorder
 
 LARGEST, MOST = 1 << 24, 4096  # the most bytes and samples of a batch whose samples are hashed
 DIGITS = 12
@@ -76,13 +75,13 @@ class Passes:
             return None
         if any(one.layout != self.torch.strided or one.is_complex() or one.is_quantized for one in tensors):
             return None
-        dense = [one.detach().contiguous() for one in tensors]
-        memory = [_memory(one) for one in dense]
-        return [_code(memory, number, count) for number in range(count)]
+        contents = [memoryview(memory.of_tensor(one.detach().contiguous()).content) for one in tensors]
+        return _codes(contents, count)
 
     def states(self) -> Optional[dict[str, Any]]:
         try:
-            return {**generators._states(), "torch": hashing.hash_tensor(self.torch.default_generator.get_state())}
+            state = self.torch.default_generator.get_state()
+            return {**generators._states(), "torch": memory.of_tensor(state).content.raw}
         except Exception:
             return None
 
@@ -154,15 +153,11 @@ def _whole_numbers(index: Any) -> Optional[list[int]]:
         return None
 
 
-def _memory(tensor: Any) -> memoryview:
-    size = tensor.numel() * tensor.element_size()
-    return memoryview((ctypes.c_ubyte * size).from_address(tensor.data_ptr()) if size else b"")
-
-
-def _code(memory: list[memoryview], number: int, count: int) -> str:
-    """The hash of a sample, of all tensors of the batch."""
-    sha = hashlib.sha256()
-    for content in memory:
+def _codes(contents: list[memoryview], count: int) -> list[str]:
+    """The hash of each sample, of all tensors of the batch."""
+    samples = [hashlib.sha256() for _ in range(count)]
+    for content in contents:
         length = len(content) // count
-        sha.update(content[number * length : (number + 1) * length])
-    return sha.hexdigest()[:DIGITS]
+        for number, sha in enumerate(samples):
+            sha.update(content[number * length : (number + 1) * length])
+    return [sha.hexdigest()[:DIGITS] for sha in samples]

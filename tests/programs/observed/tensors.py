@@ -1,4 +1,4 @@
-"""Tensors of every kind, and the hash of each, or why it has none."""
+"""Tensors of every kind, and the hash of each, or why it has none; and the hashes of all that are made at once."""
 
 import json
 import sys
@@ -72,6 +72,8 @@ TENSORS: dict[str, Callable[[], torch.Tensor]] = {
     "parameter": lambda: torch.nn.Parameter(ones),
     "subclass": lambda: torch.Tensor._make_subclass(Subclass, ones),
     "expanded": lambda: torch.ones(()).expand(3),
+    "transposed": lambda: torch.arange(6.0).reshape(2, 3).T,
+    "in rows": lambda: torch.arange(6.0).reshape(2, 3).T.contiguous(),
     "negative bit": lambda: complex_ones.conj().imag,
     "negative": lambda: -ones,
     "conjugate bit": lambda: complex_ones.conj(),
@@ -109,12 +111,14 @@ TENSORS: dict[str, Callable[[], torch.Tensor]] = {
 }
 
 
-def hashed(make: Callable[[], torch.Tensor]) -> str:
+def hashed(tensor: torch.Tensor) -> str:
     try:
-        return hashing.hash_tensor(make())
+        return hashing.hash_tensor(tensor)
     except ValueError as error:
         return str(error)
 
 
 if __name__ == "__main__":
-    json.dump({name: hashed(make) for name, make in TENSORS.items()}, sys.stdout)
+    tensors = {name: make() for name, make in TENSORS.items()}
+    alone = {name: hashed(tensor) for name, tensor in tensors.items()}
+    json.dump({"alone": alone, "together": hashing.hash_named(tensors.items())}, sys.stdout)
