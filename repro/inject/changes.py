@@ -25,7 +25,7 @@ def seed(value: str) -> None:
     random.seed(number)
     imports.finder.when_imported("numpy", lambda numpy: _seed_numpy(numpy, number))
     imports.finder.when_imported("torch", lambda torch: torch.manual_seed(number))
-    imports.finder.when_imported("tensorflow", lambda tensorflow: tensorflow.random.set_seed(number))
+    imports.finder.when_imported("tensorflow", lambda tensorflow: _seed_tensorflow(tensorflow, number))
     imports.start()
 
 
@@ -42,6 +42,19 @@ def _seed_numpy(numpy: ModuleType, number: int) -> None:
         return default_rng(seed)
 
     numpy.random.default_rng = seeded
+
+
+def _seed_tensorflow(tensorflow: ModuleType, number: int) -> None:
+    """Seeds TensorFlow's operations, and each new Generator that takes its state from the system's entropy."""
+    tensorflow.random.set_seed(number)
+    kind = tensorflow.random.Generator
+    made: list[None] = []
+
+    def seeded(alg: Any = None) -> Any:
+        made.append(None)
+        return kind.from_seed(number * 1000 + len(made), alg)
+
+    kind.from_non_deterministic_state = staticmethod(seeded)
 
 
 def clock(value: str) -> None:

@@ -1,21 +1,24 @@
 """Sources of seeds: the time, the number of the process, the system's entropy.
 
 All are fixed, so that a program that takes its seed from one of them has the same seed in each run. The time stands
-still for the first calls, for seeds in nanoseconds, and then goes on.
+still for the first calls from each line, for seeds in nanoseconds, and then goes on there: what libraries ask while they
+are imported, or compile, is no call of the program's.
 """
 
 import os
 import random
 import sys
 import time
-from types import ModuleType
-from typing import Any
+from collections import Counter
+from types import FrameType, ModuleType
+from typing import Any, Optional
 
 from . import dates, imports
 
-CALLS = 50  # calls for the time at the start of a process: a program takes its seed early
+CALLS = 50  # calls for the time from one line: a program takes few seeds there, and a loop that waits takes more
 BEGUN = 1_700_000_000  # the second at which each process begins
 LIBRARY = os.path.dirname(os.__file__)  # the folder of Python's own modules
+HERE = os.path.dirname(__file__)
 STEP = 1_123_456_789  # nanoseconds by which a seed moves it: a program's seed may be the microsecond alone
 
 
@@ -27,9 +30,9 @@ def hold(value: str) -> None:
     random.seed = _seeded(random.seed, numbers)
     imports.finder.when_imported("numpy", lambda numpy: _hold_numpy(numpy, numbers))
     imports.finder.when_imported("torch", lambda torch: _hold_torch(torch, numbers))
-    nanoseconds = _Clock(time.time_ns, BEGUN * 10**9 + int(value) * STEP)
-    time.time_ns = nanoseconds.now
-    time.time = lambda: nanoseconds.now() / 10**9
+    clock = _Clock(time.time_ns, BEGUN * 10**9 + int(value) * STEP)
+    time.time_ns = clock.nanoseconds
+    time.time = clock.seconds
     imports.finder.when_imported("datetime", dates.move_datetime)
     numbered = _ProcessNumber(os.getpid, 1000 + int(value))
     os.getpid = numbered.get
@@ -59,17 +62,25 @@ class _ProcessNumber:
 
 
 class _Clock:
-    """Begins at a time, moves by 1 ns with each of its first calls, and then goes on as the real one."""
+    """Begins at a time, moves by 1 ns with each of the first calls from a line, and then goes on as the real one."""
 
     def __init__(self, real: Any, begun: int):
-        self.real, self.begun, self.calls, self.offset = real, begun, 0, 0
+        self.real, self.begun, self.offset = real, begun, 0
+        self.calls: Counter[tuple[str, int]] = Counter()  # by file and line
 
-    def now(self) -> int:
-        self.calls += 1
-        if self.calls <= CALLS:
-            return self.begun + self.calls
-        self.offset = self.offset or self.begun + self.calls - self.real()
+    def nanoseconds(self) -> int:
+        caller: Optional[FrameType] = sys._getframe(1)
+        while caller is not None and os.path.dirname(caller.f_code.co_filename) == HERE:  # as of datetime, or seconds
+            caller = caller.f_back
+        place = (caller.f_code.co_filename, caller.f_lineno) if caller else ("", 0)
+        self.calls[place] += 1
+        if self.calls[place] <= CALLS:
+            return self.begun + self.calls[place]
+        self.offset = self.offset or self.begun + CALLS - self.real()
         return int(self.real() + self.offset)
+
+    def seconds(self) -> float:
+        return self.nanoseconds() / 10**9
 
 
 def _seeded(real: Any, numbers: random.Random) -> Any:

@@ -3,12 +3,14 @@
 They are those of Python, NumPy and TensorFlow, and of frameworks that add theirs. A generator that nobody seeded and
 nobody drew from is left out: its first state is the system's noise, in each run another, and decides nothing. What a
 framework draws while it is imported counts as nothing (JAX 0.10 draws from NumPy's). NumPy's is the global one; those
-of default_rng are the program's own objects.
+of default_rng are the program's own objects. TensorFlow's are that of its seeds, and each object of tf.random.Generator.
 """
 
+import functools
 import os
 import random
 import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, Optional
@@ -17,6 +19,7 @@ from . import hashing, recorder
 
 last_hashed: dict[str, tuple[Any, str]] = {}  # the last state of each generator and its hash: most seldom change
 unused: dict[str, Any] = {}  # the state of each generator while unused
+made: list[Any] = []  # weak references to TensorFlow's Generators, in the order in which they were made
 framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework, a function that adds its generators
 
 
@@ -57,6 +60,33 @@ def _tensorflow_state() -> Any:
     context = sys.modules.get("tensorflow.python.eager.context")
     generator = getattr(getattr(context, "_context", None), "_rng", None)
     return generator.getstate() if generator is not None else None
+
+
+def after_tensorflow_python_ops_stateful_random_ops(module: Any) -> None:
+    """Learns of TensorFlow's Generators as they are made."""
+    kind = module.Generator
+    init = kind.__init__
+
+    @functools.wraps(init)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        made.append(weakref.ref(self))
+
+    kind.__init__ = watched
+
+
+def _of_tensorflow() -> dict[str, Any]:
+    """The states of TensorFlow's Generators; none of one that a graph makes while it is traced."""
+    states = {f"tensorflow.Generator {number}": _numbers(reference()) for number, reference in enumerate(made)}
+    return {name: state for name, state in states.items() if state is not None}
+
+
+def _numbers(generator: Any) -> Any:
+    """The state of a Generator; None where it is gone, or has no numbers."""
+    try:
+        return generator.state.numpy().tolist()
+    except Exception:
+        return None
 
 
 def _states() -> dict[str, Any]:
@@ -112,6 +142,7 @@ def hashes() -> dict[str, str]:
     tensorflow = _tensorflow_state()
     if tensorflow is not None:
         states["tensorflow"] = tensorflow
+    states.update(_of_tensorflow())
     codes = {name: _hash_state(name, state) for name, state in states.items()}
     for hashes_of_framework in framework_hashes:
         codes.update(hashes_of_framework())

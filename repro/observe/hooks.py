@@ -28,6 +28,7 @@ WATCHERS = {
     "lightgbm": ("boosting",),
     "rich.style": (),  # draws numbers while it is imported, as scikit-learn 1.9 imports it
     "numpy.random": ("generators",),
+    "tensorflow.python.ops.stateful_random_ops": ("generators",),
 }
 
 

@@ -60,7 +60,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     Hypothesis(
         "no seed",
         "no seed is set, or not before something is drawn",
-        "set the seeds of Python, NumPy and the framework first of all",
+        "set the seeds of Python, NumPy and the framework first of all, and give one to each generator that is made",
         SEEDS,
         lambda divergence: _draws(divergence) and not _is_late(divergence),
         restorable=True,

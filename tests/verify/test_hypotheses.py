@@ -254,6 +254,19 @@ def test_a_seed_at_the_start_reaches_generators_that_are_made_without_one() -> N
     ]
 
 
+def test_generators_of_tensorflow_that_take_no_seed_get_one() -> None:
+    class Generator:
+        @classmethod
+        def from_seed(cls, seed: int, alg: object = None) -> tuple[int, object]:
+            return seed, alg
+
+    seeds: list[int] = []
+    tensorflow = SimpleNamespace(random=SimpleNamespace(Generator=Generator, set_seed=seeds.append))
+    changes._seed_tensorflow(tensorflow, 3)  # type: ignore[arg-type]
+    made = [tensorflow.random.Generator.from_non_deterministic_state(alg="philox") for _ in range(2)]
+    assert seeds == [3] and made == [(3001, "philox"), (3002, "philox")]
+
+
 def test_a_faster_clock() -> None:
     times = iter([100, 101, 103])
     now = changes._faster(lambda: next(times), 4)
