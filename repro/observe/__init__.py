@@ -4,6 +4,7 @@ It writes a line per optimizer step, and changes no bit. README.md beside this f
 
 hooks               the hooks into `import`, which install the watchers
 pytorch, jax, keras  the watchers: steps of each framework's optimizers
+keras_steps, keras_fit  the lines of Keras' steps; what `fit` shows
 operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports

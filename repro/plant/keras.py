@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..observe import generators as observed_generators
-from ..observe import keras as observed
+from ..observe import keras_steps as observed
 from . import arrays, controls, generators
 from .controls import Part, module
 from .values import Items
@@ -49,7 +49,7 @@ def after_keras(keras: Any) -> None:
 @controls.never_raise
 def before_batch(callbacks: Any) -> None:
     """Meets the moment before the first batch of a model's `fit`."""
-    model, optimizer = observed._model_and_optimizer(callbacks)
+    model, optimizer = observed.model_and_optimizer(callbacks)
     if optimizer is not None:
         meet(optimizer, model)
 
@@ -59,12 +59,12 @@ def before_apply(optimizer: Any) -> None:
     """Meets the moment before the first step of an optimizer in a loop of one's own."""
     model = observed.training.model
     outer = getattr(model, "optimizer", None)
-    meet(outer if observed._inner(outer) is optimizer else optimizer, model)
+    meet(outer if observed.inner(outer) is optimizer else optimizer, model)
 
 
 def meet(optimizer: Any, model: Any) -> None:
     """Meets the moment, where variables can be given other values."""
-    control, inner = controls.active, observed._inner(optimizer)
+    control, inner = controls.active, observed.inner(optimizer)
     if control is None or any(inner is one for one in met) or not getattr(inner, "built", False):
         return
     if observed.backend() == "jax" and _stateless():

@@ -26,11 +26,12 @@ HOOKS = {
         "jax._if_first": "sharded",
     },
     "keras_loops": {
-        "keras.before_batch": "fit, eager",
+        "keras_fit.before_batch": "fit, eager",
+        "keras_fit._watch_train_step": "fit, own step",
         "keras.before": "fit, eager",
         "keras.after": "fit, eager",
         "keras._record": "fit, eager",
-        "keras.after_batch": "fit, XLA",
+        "keras_fit.after_batch": "fit, XLA",
         "tf_data._add": "own, tf.data",
     },
     "jax_by_hand": {
@@ -48,7 +49,7 @@ HOOKS = {
 """By program, each hook of its framework, and a training that calls it."""
 DEEP = {"jax_loops", "jax_by_hand", "keras_loops"}
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
-COUNTING |= {"keras._record", "keras.after_batch", "watched._write"}
+COUNTING |= {"keras._record", "keras_fit.after_batch", "watched._write"}
 COUNTING |= {
     "calls._before",
     "calls._after",

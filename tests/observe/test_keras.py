@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from repro.observe import keras
+from repro.observe import keras_steps
 from support.observed import SCRIPTS, alone, ended, interpreter, lines, notes, observed, start, steps, watched
 from support.runs import ROOT
 
@@ -189,5 +189,5 @@ def test_an_optimizer_that_ends_gives_its_number_to_no_other(monkeypatch: pytest
     class Optimizer:
         pass
 
-    monkeypatch.setattr(keras, "optimizers", [])
-    assert [keras.observed_optimizer(Optimizer()).index for _ in range(3)] == [0, 1, 2]
+    monkeypatch.setattr(keras_steps, "optimizers", [])
+    assert [keras_steps.observed_optimizer(Optimizer()).index for _ in range(3)] == [0, 1, 2]
