@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from repro.compare.reasons import (
     beginning,
     copies,
+    counters,
     course,
     draws,
     generators,
@@ -34,7 +35,21 @@ TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
 MORE = {whole: (whole.other_numerics,)}
 """Rules that are asked before all others."""
-GROUPS = (course, scalars, rounded, copies, states, gradients, later, generators, draws, resumed, beginning, whole)
+GROUPS = (
+    counters,
+    course,
+    scalars,
+    rounded,
+    copies,
+    states,
+    gradients,
+    later,
+    generators,
+    draws,
+    resumed,
+    beginning,
+    whole,
+)
 
 
 def row(*cells: str) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ QUESTIONS = {
     "resume": "stopped by SIGTERM and resumed; needs --resume",
     "kill": "killed by SIGKILL and resumed; needs --resume",
     "resume_twice": "stopped and resumed twice; needs --resume",
+    "alone": "one of its trainings, as in a sweep, alone; needs --alone",
     "container": "in a container; needs --image",
     "gpu": "without the GPU",
     "seed": "with another seed, which must differ; needs --seed-option",
@@ -64,7 +66,7 @@ EPILOG = "\n".join(
 def parser() -> Parser:
     trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
     made = command_options.parser("verify", SUMMARY, run, EPILOG, trainers)
-    made.dashed = ("--seed-option", "--resume")
+    made.dashed = ("--seed-option", "--resume", "--alone")
     made.add_argument("--ask", metavar="NAMES", help="questions to ask, separated by commas (default: all)")
     made.add_argument(
         "--resume", metavar="COMMAND", help="command that resumes from a checkpoint, quoted as one argument"
@@ -72,11 +74,19 @@ def parser() -> Parser:
     made.add_argument(
         "--stops", type=int, metavar="N", help="number of points to stop the command at, one run for each (default: 1)"
     )
+    made.add_argument(
+        "--alone", metavar="COMMAND", help="command that does one training of a sweep alone, quoted as one argument"
+    )
+    made.add_argument(
+        "--trial", type=int, metavar="N", help="the training that --alone does, counted from 0 (default: the last)"
+    )
     controls = "plant no faults in a resumed run that is the same (by default they show what would be noticed)"
     made.add_argument("--no-controls", action="store_true", help=controls)
     made.add_argument("--seed-option", metavar="'--seed={}'", help="the option that sets the seed of the command")
     varied = "try values of an option that should change nothing (repeatable); NAME batch: compare metrics and results of samples alone, up to order"
-    made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
+    made.add_argument(
+        "--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE|workers|ranks|compile", help=varied
+    )
     made.add_argument("--image", metavar="IMAGE", help="Docker image or FILE.sif, for the question container")
     most = "number of runs at most (default: those of the questions, and 20 more to find why some differ)"
     made.add_argument("--runs", type=int, metavar="N", help=most)
@@ -109,15 +119,15 @@ def run(options: argparse.Namespace) -> int:
     from repro.verify.trial import Command
     from repro.verify.verification import Verification
 
-    varied = vary.questions(options.vary, QUESTIONS)
     command = command_options.words(options, apart=True)
-    resume = command_options.split("--resume", options.resume) if options.resume is not None else None
-    if resume:
-        resume = command_options.words(options, resume, apart=True)
+    varied = vary.questions(options.vary, QUESTIONS, command)
+    resume, alone = _other_command(options, "resume"), _other_command(options, "alone")
     log_to_console()
     stop_as_interrupted()
     seed, image = options.seed_option, options.image
-    asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
+    asked = Command(
+        command, resume, seed, options.output, options.every, image, options.keep, portable, alone, options.trial
+    )
     own = OwnCommand(asked, names, _folder(options.to), varied, options.stops, not options.no_controls)
     log.info("runs of: %s", asked.typed)
     if own.controls and resume and {"resume", "kill"} & {*names}:
@@ -180,10 +190,17 @@ def _of_trainers(options: argparse.Namespace) -> int:
     return verify_trainers.run(options)
 
 
+def _other_command(options: argparse.Namespace, name: str) -> list[str] | None:
+    """The words of a command that an option holds; None without it."""
+    typed = getattr(options, name)
+    words = command_options.split(f"--{name}", typed) if typed is not None else None
+    return command_options.words(options, words, apart=True) if words else None
+
+
 def _questions(options: argparse.Namespace) -> list[str]:
     """The questions that --ask names; `all` are those that need not be named. UsageError for one that there is not."""
     names = options.ask.split(",") if options.ask is not None else [ALL]
-    varied = {text.partition("=")[0] for text in options.vary}
+    varied = {re.split("[=:]", text)[0] for text in options.vary}
     for name in names:
         if name == "batch" and name not in varied:
             raise UsageError("verify: --ask batch: name the option, as in --vary 'batch=--batch-size={}:1,7'")
@@ -203,6 +220,9 @@ def _check(options: argparse.Namespace) -> None:
     if options.stops is not None and (options.stops < 1 or options.resume is None):
         why = "must be 1 or more" if options.stops < 1 else "goes with --resume"
         raise UsageError(f"verify: --stops {options.stops}: {why}")
+    if options.trial is not None and (options.trial < 0 or options.alone is None):
+        why = "must be 0 or more" if options.trial < 0 else "goes with --alone"
+        raise UsageError(f"verify: --trial {options.trial}: {why}")
     if options.json is not None and (
         options.json.is_dir() or not os.access(options.json.absolute().parent, os.W_OK | os.X_OK)
     ):

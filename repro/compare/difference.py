@@ -4,7 +4,7 @@ The first step, and of that step the first channel in the order of cause.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.compare import files, metrics
@@ -58,6 +58,8 @@ class Difference:
     """The key in which the first output differs, in words, where that is known."""
     untrained: bool = False
     """True if outputs differ in nothing that is trained, such as a time."""
+    beside: Pair | None = None
+    """For outputs: the first processes of both, all of whose steps are equal."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
@@ -116,7 +118,8 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None, lenient:
     measured = None if resumed or any(pair.offset for pair in both) else metrics.first(a, b, scores)
     if measured:
         return Difference(None, METRICS, [measured.metric.name], equal_before=ends, measured=measured)
-    return of_files(a, b, lenient or resumed is True or any(pair.offset for pair in both))
+    of_outputs = of_files(a, b, lenient or resumed is True or any(pair.offset for pair in both))
+    return replace(of_outputs, beside=next(iter(both), None)) if of_outputs else None
 
 
 def of_files(a: Record, b: Record, lenient: bool = False) -> Difference | None:
@@ -179,6 +182,12 @@ def _order(difference: Difference) -> tuple[int, int]:
     return difference.step or 0, CHANNELS.index(difference.channel)
 
 
+def ignore_idle_generators(a: Record, b: Record) -> None:
+    """Marks, in the first of two equal records, the generators that differ: they are no difference of another run."""
+    for pair in pairs(a, b, False):
+        pair.a.ignored |= {name for step in pair.steps() for name in pair.differing(step, "generator")}
+
+
 def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
     """The end of a line about two equal records: what drew other numbers or handed out another batch, without effect."""
     both = pairs(a, b, resumed)
@@ -186,13 +195,19 @@ def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
         name
         for pair in both
         for step in pair.steps()
-        for name in pair.differing(step, "generator")
+        for name in [*pair.differing(step, "generator"), *_ignored(pair, step)]
         if name in pair.a.moving() | pair.b.moving()
     }
     batches = any(pair.differing(step, "batch") for pair in both for step in pair.steps())
     what = [f"{', '.join(f'`{name}`' for name in sorted(names))} drew other numbers"] if names else []
     what += ["a loader handed out another batch"] if batches else []
     return f"; but {' and '.join(what)}, with no effect on what is seen" if what else ""
+
+
+def _ignored(pair: Pair, step: int) -> list[str]:
+    """The generators that differ and are no difference, as two equal runs have them in different states."""
+    ours, theirs = pair.hashes(step, "generator") or ({}, {})
+    return [name for name in pair.a.ignored if ours.get(name) != theirs.get(name)]
 
 
 def _of_count(a: Record, b: Record, resumed: bool | None) -> Difference:

@@ -58,7 +58,16 @@ class Pair:
             return _last_batches(ours, theirs), _last_batches(theirs, ours)
         if channel in OF_OPTIMIZERS and self._turns:
             ours = {name: code for name, code in ours.items() if self._turns.get(number_of(name), 0) <= step}
+        if channel in OF_OPTIMIZERS:
+            return self._unfinished(0, step, ours, theirs), self._unfinished(1, step - self.offset, theirs, ours)
         return ours, theirs
+
+    def _unfinished(self, side: int, step: int, own: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+        """What a side has, without optimizers that only it still has and that step no more: Python may delete them later."""
+        alone = {*map(number_of, own)} - {*map(number_of, others)}
+        last = self._courses[side].last_steps
+        over = {number for number in alone if last.get(number, 0) < step}
+        return {name: code for name, code in own.items() if number_of(name) not in over} if over else own
 
     def _slots(self, ours: dict[str, str], theirs: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The state of the optimizer of `a` where `b` continues, and of `b` before its first step.
@@ -143,6 +152,7 @@ class Pair:
             return []
         ours, theirs = both
         held = ours.keys() & theirs.keys() if self.partial else ours.keys() | theirs.keys()
+        held -= self.a.ignored if channel == "generator" else set()
         return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
 
 

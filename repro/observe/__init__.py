@@ -15,7 +15,9 @@ boosting            steps of XGBoost and LightGBM
 metrics             numbers that the program hands to a library that logs
 windows             waits between two backward passes
 states              one hash of all that an object holds
+tf_data             batches that tf.data hands out to a loop
 batches             batches of PyTorch's loaders, or what modules are called with
+graphs              the batch that a function of TensorFlow is given while it is traced
 entries             functions that a PyTorch program comes to call
 scalars             numbers that a step of PyTorch depends on
 copies              copies of the weights, as averages

@@ -1,7 +1,7 @@
 """Copies of the weights that a program keeps in PyTorch.
 
-They are averages (EMA, SWA), target networks, the best so far: modules, lists and dicts with tensors of the shapes of the
-parameters, which are not the parameters. Python's garbage collector knows them, so nothing of theirs is hooked.
+They are averages (EMA, SWA), target networks, the best so far, a module that computes in another precision than the optimizer's
+weights have: modules, lists and dicts with tensors of the shapes of the parameters, which are not the parameters. Python's garbage collector knows them, so nothing of theirs is hooked.
 """
 
 import functools
@@ -30,8 +30,8 @@ class Copies:
         self.places: list[Place] = []
         self.steps = 0  # hashed steps so far
 
-    def hashes(self, roots: list[Any], parameters: list[Any], look: bool) -> dict[str, str]:
-        """The hash of each tensor of each copy of the parameters, which are those of all optimizers."""
+    def hashes(self, roots: list[Any], parameters: list[list[Any]], look: bool) -> dict[str, str]:
+        """The hash of each tensor of each copy of the parameters, which are those of each optimizer."""
         self.steps += 1
         if look or self.steps in LOOKS:
             self.places = CopySearch(self.torch, roots, parameters).places()
@@ -47,15 +47,22 @@ class Copies:
 class CopySearch:
     """A search through all that lives in this process."""
 
-    def __init__(self, torch: Any, roots: list[Any], parameters: list[Any]):
+    def __init__(self, torch: Any, roots: list[Any], parameters: list[list[Any]]):
         self.torch = torch
-        self.trained = {id(parameter) for parameter in parameters}
-        gradients = {id(parameter.grad) for parameter in parameters if parameter.grad is not None}
+        trained = [parameter for own in parameters for parameter in own]
+        self.trained = {id(parameter) for parameter in trained}
+        gradients = {id(parameter.grad) for parameter in trained if parameter.grad is not None}
         self.own = self.trained | gradients
         self.shapes: set[Shapes] = set()  # shapes of all parameters of a module, or of the trained ones, in its order
         self.named: list[dict[str, Any]] = []  # by module: the shapes of the trained parameters
+        self.unnamed = False  # True if there are weights that are no module's
         for root in roots:
             self.add(root)
+        within = {id(parameter) for root in roots for parameter in root.parameters()}
+        for own in parameters:
+            if own and within.isdisjoint(map(id, own)):  # an optimizer has weights that are no module's
+                self.shapes.add(tuple(map(shape_of, own)))
+                self.unnamed = True
 
     def add(self, root: Any) -> None:
         """Adds the shapes of a module, and of the modules in it that hold all that is trained."""
@@ -107,7 +114,8 @@ class CopySearch:
                 if prefix + first in value:
                     tensors = [value.get(prefix + name) for name in named]
                     return self.are_copies(tensors) and [*map(shape_of, tensors)] == [*named.values()]
-        return False
+        values = [*value.values()] if self.unnamed and value else []
+        return bool(values) and self.is_tensor(values[0]) and self.are_copies(values)
 
     def is_module(self, value: Any) -> bool:
         if not isinstance(vars(value).get("_modules"), dict):  # it is being constructed
@@ -124,7 +132,8 @@ class CopySearch:
         )
 
     def is_tensor(self, value: Any) -> bool:
-        return is_plain(value, self.torch)
+        """True for numbers of any precision: an average may be rounded to half, and a mask is no copy."""
+        return is_plain(value, self.torch) and value.is_floating_point()
 
     def owners(self, copies: list[Any]) -> dict[int, list[tuple[Any, str]]]:
         """The objects that hold each copy, with the attribute: instances, modules, the script itself."""
@@ -198,4 +207,4 @@ def is_plain(value: Any, torch: Any) -> bool:
 
 
 def shape_of(tensor: Any) -> tuple[Any, ...]:
-    return (*tensor.shape, str(tensor.dtype))
+    return tuple(tensor.shape)

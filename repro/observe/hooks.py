@@ -17,6 +17,7 @@ WATCHERS = {
     "torch": ("pytorch", "operations"),
     "torch._dynamo": ("pytorch",),
     "keras": ("keras",),
+    "tensorflow.python.data.ops.iterator_ops": ("tf_data",),
     "jax": ("jax",),
     "optax": ("jax",),
     "equinox": ("jax",),

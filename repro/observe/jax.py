@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any, Optional
 
-from . import calls, generators, hashing, nnx_calls, recorder, traces
+from . import calls, generators, hashing, nnx_calls, recorder, scalars, traces
 from .recorder import CHANGED, INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
@@ -280,6 +280,7 @@ def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], tr
         if not active.is_due(number) and not first:
             return
         hashes: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
+        hashes["scalars"] = scalars.of_callbacks()
         for (channel, name), value in zip(names, values):
             if channel == INITIAL and not first:
                 channel = CHANGED if active.looks_between else ""

@@ -13,13 +13,13 @@ import traceback
 import weakref
 from typing import Any, Optional
 
-from . import entries, generators, hashing, jax, recorder
+from . import entries, generators, graphs, hashing, jax, recorder, scalars, tf_data
 from .recorder import CHANGED, INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
 
 NO_LOADER = "Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out"
-NO_BATCH = "Keras: without `train_step` of Keras itself, batches are not observed"
+NO_BATCH = "Keras: outside of `fit`, batches are observed only as arguments of a function that TensorFlow compiles, or from tf.data"
 NO_BUFFERS = "Keras: in a loop of one's own, variables that are not trained are not observed"
 NO_INITIAL = "Keras: weights that are made while a graph is traced are not observed before the first step"
 BY_BATCHES = "Keras: a step that XLA compiles, or that is distributed, is seen after each batch of `fit` only"
@@ -52,6 +52,7 @@ class ObservedOptimizer:
 
 training = Training()
 optimizers: list[ObservedOptimizer] = []
+watched_kinds: Any = weakref.WeakSet()  # classes with a train_step that is observed
 
 
 def observed_optimizer(optimizer: Any) -> ObservedOptimizer:
@@ -110,21 +111,18 @@ def _watch_apply(kind: Any) -> None:
 
 
 def _watch_fit(keras: Any) -> None:
-    """Learns of the model and the batch from `train_step`, and of `fit` from its list of callbacks."""
-    kind = next(kind for kind in keras.Model.__mro__ if "train_step" in vars(kind))
-    train_step = kind.train_step
-
-    @functools.wraps(train_step)
-    def watched_step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        training.model, training.data = self, args[-1] if args else None
-        training.state = args[0] if backend() == "jax" and len(args) == 2 else None
-        try:
-            return train_step(self, *args, **kwargs)
-        finally:
-            training.model = training.data = training.state = None
-
+    """Learns of the model and the batch as `fit` makes its function, and of `fit` from its list of callbacks."""
     if backend() != "torch":  # torch.compile would trace it; there, batches come from its loaders
-        kind.train_step = watched_step
+        kind = next(kind for kind in keras.Model.__mro__ if "make_train_function" in vars(kind))
+        make_train_function = kind.make_train_function
+        _watch_train_step(kind)
+
+        @functools.wraps(make_train_function)
+        def watched_make(self: Any, *args: Any, **kwargs: Any) -> Any:
+            _watch_train_step(type(self))
+            return make_train_function(self, *args, **kwargs)
+
+        kind.make_train_function = watched_make
     callbacks = keras.callbacks.CallbackList
     on_train_batch_begin, on_train_batch_end = callbacks.on_train_batch_begin, callbacks.on_train_batch_end
 
@@ -142,6 +140,28 @@ def _watch_fit(keras: Any) -> None:
     callbacks.on_train_batch_begin, callbacks.on_train_batch_end = watched_begin, watched_end
 
 
+@recorder.never_raise
+def _watch_train_step(model: type) -> None:
+    """Learns of the model and the batch from `train_step`, also where the program has one of its own."""
+    kind = next(kind for kind in model.__mro__ if "train_step" in vars(kind))
+    train_step: Any = vars(kind)["train_step"]
+    if kind in watched_kinds or not callable(train_step):
+        return
+    watched_kinds.add(kind)
+
+    @functools.wraps(train_step)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        outer = training.model, training.data, training.state
+        training.model, training.data = self, args[-1] if args else kwargs.get("data")
+        training.state = args[0] if backend() == "jax" and len(args) == 2 else kwargs.get("state")
+        try:
+            return train_step(self, *args, **kwargs)
+        finally:
+            training.model, training.data, training.state = outer
+
+    setattr(kind, "train_step", watched)  # noqa: B010
+
+
 def _model_and_optimizer(callbacks: Any) -> tuple[Any, Any]:
     model = getattr(callbacks, "_model", None) or getattr(callbacks, "model", None)
     return model, getattr(model, "optimizer", None)
@@ -157,6 +177,7 @@ def before_batch(callbacks: Any) -> None:
     active = recorder.active
     if optimizer is None or active is None:
         return
+    scalars.callbacks[:] = [weakref.ref(callback) for callback in getattr(callbacks, "callbacks", ())]
     observed = observed_optimizer(_inner(optimizer))
     observed.model = weakref.ref(model)
     if backend() == "jax" or (observed.started and not observed.by_batches):
@@ -179,7 +200,9 @@ def before(optimizer: Any, grads: list[Any], trainable_variables: Optional[list[
         observed.model = weakref.ref(training.model)
     trained = trainable_variables if trainable_variables is not None else optimizer._trainable_variables
     training.applying = True
-    batch = hashing.leaves(training.data, "0")
+    batch = [*hashing.leaves(training.data, "0")]
+    if training.data is None and backend() == "tensorflow":
+        batch = graphs.given()
     arrays: Arrays = [("batch", path, leaf) for path, leaf in batch if hasattr(leaf, "shape")]
     for variable, gradient in zip(trained, grads):
         name = _variable_name(variable, observed)
@@ -216,8 +239,6 @@ def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
         seen += _buffers(observed, model)
     else:
         recorder.note(NO_BUFFERS)
-    if not any(channel == "batch" for channel, _, _ in seen) and backend() != "torch":
-        recorder.note(NO_BATCH)
     if backend() == "tensorflow":
         _report_tensorflow(observed, seen)
     elif backend() == "jax":
@@ -263,6 +284,7 @@ def _record(observed: ObservedOptimizer, names: list[tuple[str, str]], *values: 
     number = active.count()
     if active.is_due(number) or not observed.started:
         _write(observed, number, [(channel, name, value) for (channel, name), value in zip(names, values)])
+    tf_data.batches.clear()
 
 
 @recorder.never_raise
@@ -292,13 +314,16 @@ def after_batch(callbacks: Any) -> None:
 def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     """A step's line, with the initial weights if it is the optimizer's first one."""
     assert recorder.active is not None
-    hashes: recorder.Hashes = {"generator": generators.hashes()}
-    _add_hashes(hashes, arrays)
+    hashes: recorder.Hashes = {"generator": generators.hashes(), "scalars": scalars.of_callbacks()}
+    handed = tf_data.taken()
+    _add_hashes(hashes, arrays if any(array[0] == "batch" for array in arrays) else [*handed, *arrays])
+    if "batch" not in hashes and backend() == "tensorflow" and not observed.by_batches:
+        recorder.note(NO_BATCH)
     if observed.before is not None:
         hashes.setdefault(CHANGED, observed.before)
         observed.before = None
-    if not observed.started and observed.initial:
-        hashes[INITIAL] = observed.initial
+    if not observed.started and (initial := observed.initial or hashes.get(CHANGED)):
+        hashes[INITIAL] = dict(initial)
     observed.started = True
     recorder.active.step(number, hashes)
 
@@ -310,11 +335,13 @@ def _variable_name(variable: Any, observed: ObservedOptimizer) -> str:
 def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays:
     """The variables' values."""
     variables = list(variables)
-    values = [getattr(variable, "value", variable) for variable in variables]
-    return [
-        (*name, value() if callable(value) else value)
-        for name, value in zip(_names(observed, channel, variables), values)
-    ]
+    return [(*name, value) for name, value in zip(_names(observed, channel, variables), map(_value, variables))]
+
+
+def _value(variable: Any) -> Any:
+    """What a variable holds, as the backend has it."""
+    value = getattr(variable, "value", variable)
+    return value() if callable(value) else value
 
 
 def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tuple[str, str]]:
@@ -331,12 +358,16 @@ def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tu
 
 
 def _initial_weights(observed: ObservedOptimizer, trained: list[Any]) -> dict[str, str]:
-    """The weights before the first step. While a graph is traced they are read outside of it."""
+    """The weights before the first step. While a graph is traced they are read outside of it.
+
+    Those that are made there have no value yet: then the first step's own line has them.
+    """
     if backend() != "tensorflow":
         return _hash_weights(observed, trained)
     try:
         with sys.modules["tensorflow"].init_scope():
-            return _hash_weights(observed, trained)
+            made = all(bool(one.is_initialized()) for one in map(_value, trained) if hasattr(one, "is_initialized"))
+            return _hash_weights(observed, trained) if made else {}
     except Exception:
         recorder.note(NO_INITIAL)
         return {}

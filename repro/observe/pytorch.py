@@ -217,7 +217,7 @@ class StepObserver:
         """The hash of each tensor of each copy of the weights, as they are before the step."""
         all_observed = [observed for observed, _ in self.optimizers_to_hash(optimizer)]
         roots = [reference() for observed in all_observed for reference in observed.roots]
-        parameters = [tensor for observed in all_observed for _, tensor in observed.named]
+        parameters = [[tensor for _, tensor in observed.named] for observed in all_observed]
         return self.copies.hashes([root for root in roots if root is not None], parameters, look and self.are_few())
 
     def generators(self) -> dict[str, str]:

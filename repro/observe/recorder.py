@@ -118,9 +118,13 @@ class Recorder:
 
     def mark_loaded(self) -> None:
         """Says that a Python process of the command is observed, though it may write no line."""
+        self.mark(LOADED)
+
+    def mark(self, name: str) -> None:
+        """Makes an empty file of this name beside the lines, if that is possible."""
         try:
             os.makedirs(os.path.join(self.folder, "steps"), exist_ok=True)
-            open(os.path.join(self.folder, "steps", LOADED), "a").close()
+            open(os.path.join(self.folder, "steps", name), "a").close()
         except OSError:
             pass
 

@@ -7,16 +7,18 @@ import ctypes
 import functools
 import hashlib
 import operator
+import os
 import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Optional
 
-from . import generators, hashing
+from . import generators, hashing, recorder
 
 LARGEST, MOST = 1 << 24, 4096  # the most bytes and samples of a batch whose samples are hashed
 DIGITS = 12
+DREW = "drew-"  # in FOLDER/steps, followed by a process, the seed of its workers and the generator that they draw from
 
 
 class Passes:
@@ -29,6 +31,7 @@ class Passes:
         self.asked: Any = weakref.WeakKeyDictionary()  # by iterator: the indices of batches on their way
         self.data: dict[int, int] = {}  # by id: the number of each data set
         self.drawn: list[str] = []  # generators whose state changed while the last batch was fetched
+        self.has_looked = False  # True once a worker has told what its first batch draws
 
     def add(self, iterator: Any, data: Any, due: bool) -> Optional[dict[str, Any]]:
         """Counts a batch, and describes it where it is due; None where that fails: it is no part of the step."""
@@ -56,7 +59,7 @@ class Passes:
             "size": None if stream else len(iterator._dataset),
             "indices": indices,
             "rows": self.rows(data, indices, stream) if iterator._auto_collation else None,
-            "drew": [] if stream or iterator._num_workers else self.drawn,
+            "drew": [] if stream else _of_workers(iterator) if iterator._num_workers else self.drawn,
         }
 
     def rows(self, data: Any, indices: Optional[list[int]], stream: bool) -> Optional[list[str]]:
@@ -85,7 +88,10 @@ class Passes:
 
 
 def watch(loader: Any, passes: Callable[[], Passes], is_due: Callable[[], bool]) -> None:
-    """Sees the indices that an iterator asks for, and what draws while a batch is fetched; `passes` gives those of this process."""
+    """Sees the indices that an iterator asks for, and what draws while a batch is fetched; `passes` gives those of this process.
+
+    A worker tells of its first batch, by empty files beside the lines: its own lines are nobody's steps.
+    """
     kind, fetcher = loader._BaseDataLoaderIter, sys.modules["torch.utils.data._utils.fetch"]._MapDatasetFetcher
     next_index, fetch = kind._next_index, fetcher.fetch
 
@@ -98,9 +104,13 @@ def watch(loader: Any, passes: Callable[[], Passes], is_due: Callable[[], bool])
 
     @functools.wraps(fetch)
     def watched(self: Any, index: Any) -> Any:
-        before = passes().states() if loader.get_worker_info() is None and is_due() else None
+        worker, own = loader.get_worker_info(), passes()
+        before = own.states() if (is_due() if worker is None else not own.has_looked) else None
         data = fetch(self, index)
-        passes().drawn = _changed(before, passes().states()) if before is not None else []
+        own.drawn = _changed(before, own.states()) if before is not None else []
+        if worker is not None and not own.has_looked:
+            own.has_looked = True
+            _mark(own.drawn, worker)
         return data
 
     kind._next_index, fetcher.fetch = _next_index, watched
@@ -108,6 +118,21 @@ def watch(loader: Any, passes: Callable[[], Passes], is_due: Callable[[], bool])
 
 def _changed(before: Optional[dict[str, Any]], after: Optional[dict[str, Any]]) -> list[str]:
     return sorted(name for name, state in (after or {}).items() if before and before.get(name, state) != state)
+
+
+def _mark(drawn: list[str], worker: Any) -> None:
+    """Tells the process that started this worker what it draws from."""
+    active = recorder.active
+    if active is not None:
+        for name in drawn:
+            active.mark(f"{DREW}{os.getppid()}-{worker.seed - worker.id}-{name}")
+
+
+def _of_workers(iterator: Any) -> list[str]:
+    """The generators that a worker of this iterator has told of."""
+    prefix = f"{DREW}{os.getpid()}-{iterator._base_seed}-"
+    names = os.listdir(os.path.join(recorder.active.folder, "steps")) if recorder.active is not None else []
+    return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
 def _samplers(sampler: Any) -> list[Any]:

@@ -1,7 +1,8 @@
-"""Numbers that a step of PyTorch depends on.
+"""Numbers that a step depends on.
 
-They are the number of backward passes since the last step, the options of each group, such as the learning rate, the
-state of GradScaler, and the counters of schedules. A record holds them as they are, for people to read.
+In PyTorch they are the number of backward passes since the last step, the options of each group, such as the learning
+rate, the state of GradScaler, and the counters of schedules; in Keras' `fit` those of callbacks. A record holds them as
+they are, for people to read.
 """
 
 import gc
@@ -17,7 +18,11 @@ SCALER = "scaler"
 SCALER_FILES = ("amp/grad_scaler.py", "amp\\grad_scaler.py")
 LENGTH = 40  # characters of a number; repr of a float has fewer
 
+BEST = "best"  # the attribute in which Keras' callbacks keep a value, None until there is one
+
 Scalars = dict[str, str]
+
+callbacks: list[Any] = []  # weak references to those of the `fit` of Keras that is under way
 
 
 def add(scalars: Scalars, name: str, value: Any) -> None:
@@ -69,12 +74,30 @@ class Schedules:
         alive = [schedule for schedule in (reference() for reference in self.references) if schedule is not None]
         scalars: Scalars = {}
         for schedule in sorted(alive, key=lambda schedule: (type(schedule).__name__, repr(_numbers(schedule)))):
-            name = type(schedule).__name__
-            while any(taken.startswith(f"{name}.") for taken in scalars):
-                name += "'"
+            name = _unused(type(schedule).__name__, scalars)
             for attribute, value in _numbers(schedule).items():
                 add(scalars, f"{name}.{attribute}", value)
         return scalars
+
+
+def of_callbacks() -> Scalars:
+    """The counters of Keras' callbacks, such as `EarlyStopping.wait`. None is the value of one that has none yet."""
+    scalars: Scalars = {}
+    for callback in [callback for callback in (reference() for reference in callbacks) if callback is not None]:
+        name = _unused(type(callback).__name__, scalars)
+        public = {attribute: value for attribute, value in vars(callback).items() if not attribute.startswith("_")}
+        for attribute, value in public.items():
+            add(scalars, f"{name}.{attribute}", value if isinstance(value, (int, float)) else None)
+        if BEST in public and public[BEST] is None:
+            scalars[f"{name}.{BEST}"] = repr(None)
+    return scalars
+
+
+def _unused(name: str, scalars: Scalars) -> str:
+    """The name of a type, with a mark for each other object of it."""
+    while any(taken.startswith(f"{name}.") for taken in scalars):
+        name += "'"
+    return name
 
 
 def _holders(value: Any) -> Iterator[Any]:

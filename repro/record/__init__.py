@@ -13,6 +13,7 @@ printed, metric_files  those in what it prints, and in files
 outputs, arrays      files that the command writes; arrays that `--keep` holds
 written              the files in the run's own folder, and contents.json
 contents             the values of a file by their keys: a reader for each format
+trainings            where a training of a process begins, if there are several
 provenance           the facts that can decide its bits
 warnings             what is suspicious in a single record
 """

@@ -69,6 +69,8 @@ class Process:
     seal: str = ""
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
+    ignored: set[str] = field(default_factory=set)
+    """Generators that two equal runs have in different states: they decide nothing."""
     sampled: bool = False
     """True if the process chose what to write down. Another run may not choose the same: only common hashes count."""
 

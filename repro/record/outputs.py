@@ -85,13 +85,25 @@ def folder(*paths: Path, without: Path | None = None) -> dict[str, State]:
     return states
 
 
-def _entries(path: Path, without: str) -> Iterator[os.DirEntry[str]]:
+def folders(*paths: Path, without: Path | None = None) -> set[str]:
+    """All folders with the files that folder() has, and these paths themselves."""
+    result = {str(path) for path in paths}
+    for path in paths:
+        for entry in _entries(path, str(without), folders=True):
+            result.add(entry.path)
+            if len(result) >= MANY:
+                return result
+    return result
+
+
+def _entries(path: Path, without: str, folders: bool = False) -> Iterator[os.DirEntry[str]]:
     with contextlib.suppress(OSError), os.scandir(path) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in UNSEEN and entry.path != without:
-                    yield from _entries(Path(entry.path), without)
-            elif entry.is_file(follow_symlinks=False):
+                    yield from [entry] if folders else []
+                    yield from _entries(Path(entry.path), without, folders)
+            elif not folders and entry.is_file(follow_symlinks=False):
                 yield entry
 
 

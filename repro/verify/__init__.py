@@ -12,7 +12,9 @@ scores.py                    metrics that differ between them
 causes.py, hypotheses.py     causes that further runs test, and how; dependence.py: of a resumed run
 caches.py                    caches that a run finds empty, or as such a run left them
 cure.py, remedies.py         `--cure`: remedies tried, and what each sets
-vary.py                      an option of the command as a question
+alone.py, trainings.py       one of a command's trainings beside a command that does it alone
+vary.py, known_options.py    an option of the command as a question, also by a word
+ranks.py                     samples and weights on another number of ranks
 batch_sizes.py, rows.py      other batches in an evaluation; rows of result files, in any order
 stops.py, windows.py         points at which a command is stopped, also within an accumulation window
 power.py, checkpoint_copies.py  faults that are planted where a run went on, to see whether they are seen

@@ -74,10 +74,11 @@ def variables(caches: Path, own: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def aside(files: Collection[str], kept: Path, change: Change) -> Iterator[None]:
+def aside(files: Collection[str], kept: Path, change: Change, folders: Collection[str] = ()) -> Iterator[None]:
     """Puts files aside while active, into `kept`, and what is at their places then into the caches of the run.
 
-    With caches as a run left them, what that one left is there again.
+    With caches as a run left them, what that one left is there again. `folders` were there before the first run: others
+    below them are gone with their last file, as a program may look whether one exists.
     """
     if change.caches == "kept":
         yield
@@ -89,6 +90,8 @@ def aside(files: Collection[str], kept: Path, change: Change) -> Iterator[None]:
     try:
         for name, short in places.items():
             _move(Path(name), own / short)
+            _remove_empty(Path(name).parent, {*folders})
+        for name, short in places.items():
             if change.caches == "left" and (left / short).is_file():
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(left / short, name)
@@ -109,6 +112,14 @@ def _move(source: Path, target: Path) -> None:
     if source.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(source, target)
+
+
+def _remove_empty(folder: Path, kept: set[str]) -> None:
+    """Removes a folder, and those around it, as long as they are empty, below one of `kept`, and none of these."""
+    with contextlib.suppress(OSError):
+        while str(folder) not in kept and kept.intersection(map(str, folder.parents)):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def found(files: Collection[str], kept: Path) -> list[str]:

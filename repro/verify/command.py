@@ -12,11 +12,12 @@ from pathlib import Path
 from repro.compare import files, incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
-from repro.compare.difference import Difference, first_difference, race
+from repro.compare.difference import Difference, first_difference, ignore_idle_generators, race
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
 from repro.text import RUN, listed
 from repro.verify import baselines, scores
+from repro.verify.alone import Alone
 from repro.verify.answers import Answer
 from repro.verify.batch_sizes import BatchSizes
 from repro.verify.command_questions import COMMAND_QUESTIONS
@@ -27,6 +28,7 @@ from repro.verify.folders import without_folders
 from repro.verify.hypotheses import Hypothesis
 from repro.verify.judgment import Clocked, Cold, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
 from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, Change, Question
+from repro.verify.ranks import Ranks
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
 from repro.verify.stops import Stop, targets, with_stops
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 NEEDS = {
     "resume": "--resume names no command that goes on from a checkpoint",
     "image": "--image names no image",
+    "alone": "--alone names no command that does one of its trainings alone",
     "seed_option": "--seed-option names no option for the seed, as in --seed-option '--seed={}'",
 }  # by the option, why a question is skipped without it
 
@@ -51,6 +54,8 @@ JUDGMENTS: dict[str, type[StepJudgment]] = {
     "listed": Listed,
     "clocked": Clocked,
     "cold": Cold,
+    "alone": Alone,
+    "ranks": Ranks,
     "resumed": Resumed,
 }  # by what a question compares
 
@@ -134,7 +139,7 @@ class OwnCommand:
         return {run_name(change): partial(self._carry_out, change, change in whole) for change in changes}
 
     def _compared_with(self, question: Question) -> Change:
-        return FULLY_HASHED if question.resumes and self.command.every > 1 else question.base
+        return FULLY_HASHED if question.hashes_all and self.command.every > 1 else question.base
 
     def _missing(self, question: Question) -> str | None:
         """The reason that a question is skipped here."""
@@ -197,6 +202,8 @@ class OwnCommand:
         for trial in (baseline, repeat):
             trial.leave_out_metrics(self.unsteady.names if self.unsteady else ())
         difference = first_difference(record_of(baseline), record_of(repeat), False)
+        if difference is None or difference.channel == OUTPUTS:
+            ignore_idle_generators(record_of(baseline), record_of(repeat))
         if self.unsteady and (difference is None or difference.channel == OUTPUTS):
             self.notes.append(self.unsteady.note)
         self.notes += files.compare(record_of(baseline), record_of(repeat)).notes

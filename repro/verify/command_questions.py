@@ -193,6 +193,13 @@ COMMAND_QUESTIONS = (
         compared="resumed",
     ),
     Question(
+        "alone",
+        "One of its trainings, alone",
+        (Change("alone", course="alone"),),
+        needs="alone",
+        compared="alone",
+    ),
+    Question(
         "container",
         "In an image",
         (Change("in the image", runtime="image"),),

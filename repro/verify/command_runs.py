@@ -48,6 +48,8 @@ class Trials:
     """Names of files that the command could not resume from."""
     outside: set[str] = field(default_factory=set)
     """Files that its processes left outside of the folders of runs."""
+    folders: set[str] = field(default_factory=set)
+    """The folders that were there before the first run."""
     controls: bool = False
     """True if runs that are resumed once keep what faults are planted from."""
 
@@ -93,7 +95,7 @@ class Trials:
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            with caches.aside(self.outside, trial.folder, change):
+            with caches.aside(self.outside, trial.folder, change, self.folders):
                 self._carry_out(trial, stops, baseline)
             if change.caches == "emptied":
                 trial.left = caches.found(self.outside, trial.folder)
@@ -105,10 +107,12 @@ class Trials:
 
     def _carry_out(self, trial: Trial, stops: Sequence[Stop], baseline: Record | None) -> None:
         change = trial.change
+        places, own = surroundings.places(self.command.words), self.folder.resolve()
+        self.folders = self.folders or outputs.folders(*places, without=own)
         before, started = self._files(), time.perf_counter()
         if change.course == "resumed":
             checkpoint_copies.put_back(self.folder / slug(change.stopped), self.run_folder)
-        hashed = change.stops or change.course == "resumed" or change == FULLY_HASHED
+        hashed = change.stops or change.course in ("resumed", "alone") or change == FULLY_HASHED
         every = 1 if hashed else self.command.every
         stopped = None
         for number, stop in enumerate(stops):

@@ -15,7 +15,7 @@ from repro.verify import dependence, power, scores
 from repro.verify.answers import Answer
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import HASH_SEED, MOVED, OBJECTS_DECIDE
-from repro.verify.hypotheses import RunWith, again
+from repro.verify.hypotheses import RunWith, again, differ
 from repro.verify.judgment import StepJudgment, record_of
 from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, Change
 from repro.verify.trial import Trial, run_name
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from repro.verify.command import OwnCommand
 
 log = logging.getLogger(__name__)
+
+ENOUGH = 6
+"""Runs that are as the second one, whatever was changed, of which the first is unlike all."""
+ONLY_THE_FIRST = "only the first run differs from {} later ones, whatever was changed in these: they found something that it left (a guess)"
 
 RunNamed = Callable[[str], Trial]
 
@@ -140,7 +144,15 @@ class Decision:
                 if shown:
                     self.own.cause = hypothesis if shown.alone else None
                     return "; ".join([shown.text, *self.own.shared])
+                if (later := self._like_the_second(repeat)) >= ENOUGH:
+                    return "; ".join([ONLY_THE_FIRST.format(later + 1), *self.own.shared])
         return "; ".join([str(reasons.reason(divergence)), *self.own.shared])
+
+    def _like_the_second(self, repeat: Trial) -> int:
+        """The number of further runs, if all of them that came to an end are as the second one, whatever was changed."""
+        trials = [self.run(run_name(change)) for change in self.own.further]
+        done = [trial for trial in trials if trial.record]
+        return 0 if any(differ(repeat, trial) for trial in done) else len(done)
 
     def _further(self, change: Change, against: Trial | None = None) -> Trial:
         """A run that tests a cause; it may end where it first differs from `against`."""

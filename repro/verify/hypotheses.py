@@ -116,11 +116,11 @@ class FirstRun(Hypothesis):
         (emptied,) = self.values
         left: list[str] = []
         for count, cold in enumerate((emptied, again(emptied, 2)), 2):
-            if _differ(second, run(again(second.change, count), second)):
+            if differ(second, run(again(second.change, count), second)):
                 return None
             found = run(cold, first)
             left = found.left
-            if not left or _differ(first, found):
+            if not left or differ(first, found):
                 return None
         runs = "runs 2, 3 and 4 are the same, and so are run 1 and two with emptied caches"
         return Shown(f"{self.cause}: {listed(left)}; {runs}; {self.remedy}", True)
@@ -217,7 +217,7 @@ def again(change: Change, count: int) -> Change:
     return replace(change, label=f"{change.label}, run {count}")
 
 
-def _differ(a: Trial, b: Trial) -> bool:
+def differ(a: Trial, b: Trial) -> bool:
     """True if two runs differ, or one of them failed."""
     return a.record is None or b.record is None or first_difference(a.record, b.record, False) is not None
 

@@ -11,6 +11,22 @@ from typing import Literal
 
 from repro.machine import facts
 
+Compared = Literal[
+    "steps",
+    "outputs",
+    "resumed",
+    "varied",
+    "batch",
+    "ranks",
+    "filled",
+    "slowed",
+    "listed",
+    "clocked",
+    "cold",
+    "alone",
+    "fingerprint",
+    "evaluation",
+]
 AnswerWord = Literal["same", "differs", "cannot tell", "not asked"]
 Promise = Literal["same", "differs"] | None
 Evidence = Literal["fingerprint", "evaluation", "record"]
@@ -57,9 +73,10 @@ class Change:
     label: str
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the process. To a command's own XLA_FLAGS or GLIBC_TUNABLES, a value is added."""
-    course: Literal["straight", "kill", "stop", "epoch", "relay", "resumed"] = "straight"
+    course: Literal["straight", "kill", "stop", "epoch", "relay", "resumed", "alone"] = "straight"
     """straight | kill (by SIGKILL in mid-run, resumed) | stop (by SIGTERM, resumed) | epoch (ended after an epoch,
-    resumed) | relay (each framework takes its share of the steps) | resumed (goes on where another run was stopped)."""
+    resumed) | relay (each framework takes its share of the steps) | resumed (goes on where another run was stopped) |
+    alone (one training of several, by a command of its own)."""
     stopped: str = ""
     """The label of the run that a resumed one goes on from."""
     fault: str | None = None
@@ -122,27 +139,15 @@ class Question:
     """True if it takes long, so that it is asked only by name."""
     obstacle: Callable[[], str | None] = lambda: None
     """A function that returns what this machine lacks for it."""
-    needs: Literal["resume", "image", "seed_option"] | None = None
+    needs: Literal["resume", "image", "seed_option", "alone"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal[
-        "steps",
-        "outputs",
-        "resumed",
-        "varied",
-        "batch",
-        "filled",
-        "slowed",
-        "listed",
-        "clocked",
-        "cold",
-        "fingerprint",
-        "evaluation",
-    ] = "steps"
+    compared: Compared = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
-    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | batch (metrics and rows of files, up to order) | filled (steps, of runs
-    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
-    listed (steps, where a folder was listed) | clocked
-    (steps, of runs with another clock) | cold (steps, with emptied caches, and with what such a run left) | fingerprint, evaluation (what a reference trainer says of itself)."""
+    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | batch (metrics and rows of files, up
+    to order) | ranks (samples of all ranks, and the weights of the first) | filled (steps, of runs whose memory is filled,
+    with each other, too) | slowed (steps, where something ran beside the first thread) | listed (steps, where a folder was
+    listed) | clocked (steps, of runs with another clock) | cold (steps, with emptied caches, and with what such a run
+    left) | alone (steps, of one training of several) | fingerprint, evaluation (what a reference trainer says of itself)."""
     twice: bool = False
     """True if another question that is asked resumes a second time, so that this one need not say that it does not."""
     meaning: str = ""
@@ -164,6 +169,11 @@ class Question:
     def resumes(self) -> bool:
         """True if its runs are stopped, and resumed by a command of their own."""
         return self.compared == "resumed"
+
+    @property
+    def hashes_all(self) -> bool:
+        """True if its runs are compared with a baseline of which every step is hashed."""
+        return self.compared in ("resumed", "alone")
 
     @property
     def possible_changes(self) -> tuple[Change, ...]:

@@ -37,6 +37,10 @@ class Command:
     """True if runs keep the arrays that are hashed."""
     portable: Portable | None = None
     """The options of portable numerics, if it is run with them."""
+    alone: Sequence[str] | None = None
+    """A command that does one of its trainings alone."""
+    trial: int | None = None
+    """Which of its trainings that is, from 0; None for the last."""
 
     @property
     def compares_all_files(self) -> bool:
@@ -54,7 +58,7 @@ class Command:
 
     def changed(self, change: Change) -> list[str]:
         """The words with another seed, or another value of an option, where a change has one."""
-        words = list(self.words)
+        words = list((self.alone or ()) if change.course == "alone" else self.words)
         if change.seed:
             assert self.seed_option is not None
             words = with_option(words, self.seed_option, change.seed)
@@ -154,8 +158,8 @@ class Trial:
 
     def as_run(self) -> Run:
         """The run as results.json has it."""
-        straight = self.change.course == "straight"
-        words = self.command.changed(self.change) if straight else self.command.resume or []
+        begun = self.change.course in ("straight", "alone")
+        words = self.command.changed(self.change) if begun else self.command.resume or []
         words = [*self.faketime, *words]
         fault = [f"REPRO_PLANT={shlex.quote(self.change.fault)}"] if self.change.fault else []
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment]

@@ -8,12 +8,13 @@ from collections.abc import Collection, Sequence
 
 from repro.errors import UsageError
 from repro.text import slug
-from repro.verify.questions import ALWAYS, DIFFERS, NEVER, SAME, Change, Question
+from repro.verify import known_options
+from repro.verify.questions import ALWAYS, DIFFERS, NEVER, SAME, Change, Compared, Question
 
 EXAMPLE = "'workers=--num-workers={}:0,4'"
 PLACE = "{}"
-BATCH = "batch"
-"""The name of a question about other batches in an evaluation: nothing is promised, and steps are not compared."""
+BY_NAME: dict[str, Compared] = {"batch": "batch", "ranks": "ranks"}
+"""Names of questions that are compared in a way of their own, and promise nothing: other batches, another number of ranks."""
 NOTHING = "the option changes nothing: the command does not use it, or nothing that is seen depends on it"
 
 
@@ -42,10 +43,10 @@ def _length(words: Sequence[str], name: str, beginning: str, length: int) -> int
     return max(length, 1 if others[:1] and others[0].startswith("--") else 2)
 
 
-def questions(texts: Sequence[str], others: Collection[str]) -> list[Question]:
-    """The questions of each --vary. UsageError for one that says none, or whose name is one of the others'."""
+def questions(texts: Sequence[str], others: Collection[str], words: Sequence[str] = ()) -> list[Question]:
+    """The questions of each --vary of a command. UsageError for one that says none, or whose name is one of the others'."""
     result: list[Question] = []
-    for text in texts:
+    for text in (known_options.expanded(text, words) for text in texts):
         question = _question(text)
         if question.name in {*others, *(one.name for one in result)}:
             raise UsageError(
@@ -60,7 +61,9 @@ def _question(text: str) -> Question:
     option, place, end = rest.partition(PLACE)
     more, colon, values = end.partition(":")
     if not (name and equals and place and colon):
-        raise UsageError(f"verify: --vary {text!r}: must be NAME=OPTION{{}}:VALUE,VALUE, as in {EXAMPLE}")
+        raise UsageError(
+            f"verify: --vary {text!r}: must be NAME=OPTION{{}}:VALUE,VALUE, as in {EXAMPLE}, or one of {', '.join(known_options.WORDS)}"
+        )
     if slug(name) != name.lower().replace("_", "-"):
         raise UsageError(f"verify: --vary {text!r}: the name {name!r} must be of letters, digits, - and _")
     values, _, last = values.rpartition(":") if values.endswith((f":{SAME}", f":{DIFFERS}")) else (values, "", SAME)
@@ -78,9 +81,9 @@ def _question(text: str) -> Question:
         tuple(
             Change(f"{name} {n}: {_typed(words, value)}", option=(option, value)) for n, value in enumerate(tried, 1)
         ),
-        promise=NEVER if name == BATCH else ALWAYS,
+        promise=NEVER if name in BY_NAME else ALWAYS,
         control=last == DIFFERS,
-        compared="batch" if name == BATCH else "varied",
+        compared=BY_NAME.get(name, "varied"),
         meaning="another value, as it should" if last == DIFFERS else "only this option was changed",
         sameness=NOTHING if last == DIFFERS else "",
     )

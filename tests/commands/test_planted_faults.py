@@ -114,13 +114,10 @@ ELSEWHERE = {
 """Faults that are seen in programs of other frameworks."""
 HOLES = {"flax_nnx": {"step of the optimizer"}}
 """Faults that are not seen: no result depends on them, and they are not observed."""
-QUICK = (("tensorflow", "keras_load"), ("jax", "optax_loop"))
 
 
-@pytest.mark.parametrize(
-    ("framework", "name"),
-    [pytest.param(*program, marks=[] if program in QUICK else [pytest.mark.deep]) for program in ELSEWHERE],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize(("framework", "name"), ELSEWHERE)
 def test_faults_in_trainings_of_keras_and_jax_are_seen(framework: str, name: str, here: Path) -> None:
     code, answer = verified(framework, name)
     assert (code, answer["answer"]) == (0, "same"), answer["why"]

@@ -27,8 +27,16 @@ def verify(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str, last: s
     ("last", "said"),
     [
         ("noise", "`{run}/model.pt` differs first in `2.bias` (float32[2]; 1 of 4 values differ)"),
-        ("average", "`{run}/model.pt` differs first in `average.0.weight` (float32[8,4]; 4 of 8 values differ)"),
-        ("array", "`{run}/embedding.npy` differs first in `array` (uint8[8]; 1 of 1 value differ)"),
+        pytest.param(
+            "average",
+            "`{run}/model.pt` differs first in `average.0.weight` (float32[8,4]; 4 of 8 values differ)",
+            marks=pytest.mark.deep,
+        ),
+        pytest.param(
+            "array",
+            "`{run}/embedding.npy` differs first in `array` (uint8[8]; 1 of 1 value differ)",
+            marks=pytest.mark.deep,
+        ),
     ],
 )
 def test_what_comes_after_the_last_step(
@@ -46,9 +54,9 @@ def test_what_comes_after_the_last_step(
     ("last", "outputs", "noted"),
     [
         ("nothing", 5, "`{run}/log.csv` (a time, a speed or an id: `row "),
-        ("id", 5, "`{run}/model.pt` (a text: `run_id`)"),
-        ("zip", 6, "an event file, which holds times"),
-        ("text", 5, "`{run}/notes.txt` (a log)"),
+        pytest.param("id", 5, "`{run}/model.pt` (a text: `run_id`)", marks=pytest.mark.deep),
+        pytest.param("zip", 6, "an event file, which holds times", marks=pytest.mark.deep),
+        pytest.param("text", 5, "`{run}/notes.txt` (a log)", marks=pytest.mark.deep),
     ],
 )
 def test_times_paths_and_ids_are_no_difference(
@@ -70,7 +78,7 @@ def test_times_paths_and_ids_are_no_difference(
 
 
 def test_a_resumed_run_may_write_other_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, answers = verify(tmp_path, monkeypatch, "--ask", "restart,resume")
+    code, answers = verify(tmp_path, monkeypatch, "--ask", "restart,resume", "--no-controls")
     assert answers["resume"]["answer"] == "same"
     assert (
         "went on after step 5 of 15; outputs: 1 (5 not compared, such as `{run}/checkpoint.pt`)"
@@ -84,12 +92,13 @@ def test_an_average_of_a_resumed_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     whole = [interpreter("pytorch"), str(PROGRAMS / "files_written.py"), "--out={run}"]
     monkeypatch.chdir(tmp_path)
     resume = shlex.join([*whole, "--resume", "--last=noise"])
-    asked = ["verify", "--ask", "kill", "--json", "answers.json", "--resume", resume, "--", *whole]
+    asked = ["verify", "--ask", "kill", "--no-controls", "--json", "answers.json", "--resume", resume, "--", *whole]
     code = __main__.main(asked)
     (answer,) = json.loads((tmp_path / "answers.json").read_text())["answers"]
     assert (code, answer["answer"]) == (0, "same")  # a vector may be a log of the run
 
 
+@pytest.mark.deep
 def test_an_option_that_writes_checkpoints_at_other_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, answers = verify(tmp_path, monkeypatch, "--ask", "restart", "--vary", "every=--every={}:5,4")
     assert (code, answers["every"]["answer"]) == (0, "same")

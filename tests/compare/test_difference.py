@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from repro.compare import incomplete
-from repro.compare.difference import Difference, check_comparable, first_difference, without_effect
+from repro.compare.difference import (
+    Difference,
+    check_comparable,
+    first_difference,
+    ignore_idle_generators,
+    without_effect,
+)
 from repro.compare.pairs import natural, pairs
 from repro.compare.reasons import reason
 from repro.errors import UsageError
@@ -274,6 +280,38 @@ def test_before_the_first_step_every_generator_is_a_suspect(compare) -> None:
             hashes["generator"] = {"numpy": sha(state)}
     difference = compare(a, b)
     assert (difference.channel, difference.names) == ("generator", ["numpy"])
+
+
+def test_a_generator_that_differs_between_two_equal_runs_is_no_difference_of_a_third(tmp_path: Path) -> None:
+    """... but of what it drew without effect a line tells."""
+    moved: dict[str, Any] = {"initial_weights": {0: 7}, "weights": {1: 7}}
+    a, b, c = (
+        record.read(
+            write(tmp_path / str(seed), straight(generator={step: (seed, step) for step in range(5)}, **changed))
+        )
+        for seed, changed in ((1, {}), (2, {}), (3, moved))
+    )
+    before = first_difference(a, c)
+    ignore_idle_generators(a, b)
+    difference = first_difference(a, c)
+    assert before and (before.step, before.channel) == (0, "generator")
+    assert difference and (difference.step, difference.channel) == (0, "initial weights")
+    assert without_effect(a, b) == "; but `python` drew other numbers, with no effect on what is seen"
+
+
+@pytest.mark.parametrize(
+    ("channel", "step", "same"), [("weights", 3, True), ("optimizer", 4, True), ("optimizer", 2, False)]
+)
+def test_an_optimizer_that_is_deleted_later_is_no_difference(channel: str, step: int, same: bool, compare) -> None:
+    """Two steps of one optimizer, then two of another: what the first one holds may stay for a while."""
+    a, b = straight(), straight()
+    for steps in (a, b):
+        for number in (1, 2):
+            steps[number]["gradients"] = {"1.v": sha(number)}
+    for number in (1, 2):
+        a[number]["optimizer"]["1.v.momentum"] = b[number]["optimizer"]["1.v.momentum"] = sha(number)
+    b[step].setdefault(channel, {})["1.v.more" if step == 2 else "1.v"] = sha("old")
+    assert (compare(a, b) is None) == same
 
 
 def test_a_channel_that_one_run_did_not_see_is_not_compared(compare) -> None:

@@ -72,6 +72,31 @@ def shared(after: int) -> Steps:
     return straight(initial_weights={0: sha(("weights", after))}, gradients={1: after}, weights={1: (after, 1)})
 
 
+def accumulating(without: tuple[str, ...] = ("gradients",), **after_resuming: object) -> Two:
+    """A run that was resumed after step 5, with MultiSteps of 4; its optimizer's state after its first step."""
+    two = Two([less(straight(12), without)], [less(resumed(5, 12, weights={3: 7}), without)], True)
+    for offset, steps in ((0, two.a[0]), (5, two.b[0])):
+        for step in [step for step in steps if step]:
+            n = step + offset
+            held = {"mini_step": n % 4, "gradient_step": n // 4, "acc_grads.w": ("sum", n), "inner.mu": n // 4}
+            steps[step]["optimizer"] = {f"0.state.{name}": sha((name, value)) for name, value in held.items()}
+    for name, value in after_resuming.items():
+        name = name.replace("acc_grads", "acc_grads.w").replace("inner", "inner.mu")
+        two.b[0][1]["optimizer"][f"0.state.{name}"] = sha((name, value))
+    return two
+
+
+def calling_back(last: int, name: str = "EarlyStopping.wait", value: str = "1", **changed: Any) -> Two:
+    """A run that was resumed after step 4 and ends after another one; what a counter is in its first step."""
+    two = Two([straight(8)], [resumed(4, last, **changed)], True)
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step in [step for step in steps if step]:
+            steps[step]["scalars"] = {name: str(step + offset)}
+            steps[step]["optimizer"] = {"0.sgd/learning_rate": steps[step]["optimizer"].pop("w.momentum")}
+    two.b[0][1]["scalars"][name] = value
+    return two
+
+
 def watched(*names: str) -> Two:
     """A resumed run whose weights repro.watch was given; those of some names differ."""
     two = goes_on(without=("gradients", "optimizer"))
@@ -266,6 +291,11 @@ MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
 SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
 
 RULES = {
+    "end of training not restored": (calling_back(10), calling_back(10, value="5")),
+    "callback not restored": (
+        calling_back(8, "ReduceLROnPlateau.wait", optimizer={3: 7}, weights={3: 7}),
+        calling_back(8, "ReduceLROnPlateau.wait", value="5", optimizer={3: 7}, weights={3: 7}),
+    ),
     "one run ends sooner": (Two([straight(4)], [straight(3)]), Two([straight(4)], [straight(3, weights={2: 7})])),
     "processes train the same weights": (
         Two([straight(), shared(2)], [straight(), shared(3)], False, ranks=False),
@@ -337,6 +367,10 @@ RULES = {
         passes(("batch", 5), ("batch", 6), ("batch", 5)),
         passes(("batch", 5), ("batch", 6), ("batch", 6)),
     ),
+    "resumed order came again": (
+        goes_on(batch={3: ("batch", 5), 4: ("batch", 6)}, weights={3: 7}),
+        goes_on(batch={3: ("batch", 5), 4: ("batch", 7)}, weights={3: 7}),
+    ),
     "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
     "loss scale not restored": (
         numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}}),
@@ -365,6 +399,10 @@ RULES = {
     "optimizer state of another step": (
         two_parameters(("optimizer", 4), ("v", 5)),
         two_parameters(("optimizer", 3), ("v", 5)),
+    ),
+    "accumulated gradients not restored": (
+        accumulating(mini_step=1, acc_grads=7),
+        accumulating(mini_step=1, acc_grads=7, gradient_step=0, inner=0),
     ),
     "optimizer of a first step": (
         goes_on(("gradients",), optimizer={1: sha(("optimizer", 1))}, weights={1: 7}),
@@ -483,10 +521,25 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
             replace(goes_on(gradients={1: 7}, buffers={1: sha(("buffers", 4))}), framework="jax"),
         ),
         ("gradients missing", frozen(of_w=7, resumed=False)),
+        ("end of training not restored", calling_back(10, "StepLR.last_epoch")),
+        ("callback not restored", goes_on(optimizer={3: 7}, weights={3: 7})),
+        ("accumulated gradients not restored", accumulating(acc_grads=7)),  # it may be of another batch
+        ("accumulated gradients not restored", accumulating((), acc_grads=7, inner=7)),
     ],
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
     assert reasons.reason(alike.difference(tmp_path)).rule != name
+
+
+@pytest.mark.parametrize(("first", "right"), [(5, True), (1, False)])
+def test_a_scale_that_skips_the_first_steps_of_a_resumed_run(first: int, right: bool, tmp_path: Path) -> None:
+    """Its first step takes their batches, too, and the whole run skips a later step itself."""
+    two = numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}, "backward passes": {6: "8"}}, batch={1: 7})
+    two.a[0][6]["batch"] = {"0": sha(("batch", 6)), "1": sha(("batch", 7))}
+    two.a[0][7]["batch"] = {"0": sha(("batch", 8))}
+    two.b[0][1]["batch"] = {str(place): sha(("batch", step)) for place, step in enumerate((first, 6, 7))}
+    why = reasons.reason(two.difference(tmp_path))
+    assert (why.rule == "loss scale not restored") == right
 
 
 @pytest.mark.parametrize("channel", ["optimizer", "copies"])
@@ -541,6 +594,54 @@ def test_other_buffers_of_a_compiled_step_may_be_why(tmp_path: Path) -> None:
 )
 def test_a_guess_about_other_gradients_names_nothing_that_is_equal(two: Two, said: str, tmp_path: Path) -> None:
     assert f"differ from equal weights{said}" in str(reasons.reason(two.difference(tmp_path)))
+
+
+def test_a_resumed_run_that_takes_as_many_steps_as_a_whole_one(tmp_path: Path) -> None:
+    why = reasons.reason(calling_back(12, value="5").difference(tmp_path))
+    assert str(why) == (
+        "all steps are equal until the whole run ends after step 8, or the resumed run after step 12; "
+        "the resumed run takes 8 steps, as many as the whole run in all: what ends the training was not restored"
+    )
+
+
+@pytest.mark.parametrize(("best", "rule"), [("None", "files of a callback"), ("5", "files alone")])
+def test_files_of_a_resumed_run_whose_best_value_began_anew(best: str, rule: str, tmp_path: Path) -> None:
+    two = calling_back(8, "ModelCheckpoint.best", best)
+    two.a[0][1]["scalars"]["ModelCheckpoint.best"] = "None"
+    a, b = (
+        record.read(write(tmp_path / name, *steps, outputs={"{run}/best.h5": sha(name)}))
+        for name, steps in (("a", two.a), ("b", two.b))
+    )
+    difference = first_difference(a, b, True)
+    assert difference
+    why = reasons.reason(difference)
+    assert (why.rule, why.guess) == (rule, True)
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        accumulating((), acc_grads=7),  # as Keras, whose gradients of a step are seen
+        accumulating(mini_step=1, acc_grads=7, inner=7),  # where the whole run ends its window
+    ],
+)
+def test_windows_of_accumulated_gradients(two: Two, tmp_path: Path) -> None:
+    assert reasons.reason(two.difference(tmp_path)).rule == "accumulated gradients not restored"
+
+
+def test_batches_of_a_loader_that_asks_for_one_ahead_as_it_begins(tmp_path: Path) -> None:
+    two = goes_on(batch=old("batch", 1, 2, 3), weights={1: 7})
+    for steps in (two.a[0], two.b[0]):
+        steps[1]["batch"]["1"] = sha("ahead")
+    assert reasons.reason(two.difference(tmp_path)).rule == "old batches again"
+
+
+@pytest.mark.parametrize(("without", "place"), [(("batch",), True), ((), False)])
+def test_other_gradients_may_be_of_another_place_only_where_no_batch_is_seen(
+    without: tuple[str, ...], place: bool, tmp_path: Path
+) -> None:
+    why = reasons.reason(goes_on(without, gradients={1: 7}).difference(tmp_path))
+    assert ("the place in the data" in why.text) == place
 
 
 def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> None:

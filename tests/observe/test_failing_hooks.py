@@ -31,6 +31,7 @@ HOOKS = {
         "keras.after": "fit, eager",
         "keras._record": "fit, eager",
         "keras.after_batch": "fit, XLA",
+        "tf_data._add": "own, tf.data",
     },
     "jax_by_hand": {
         "calls._before": "update",

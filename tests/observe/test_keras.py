@@ -14,7 +14,16 @@ from support.runs import ROOT
 LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
 COMPARED = ["fit", "fit, XLA", "own, graph"]  # with runs without the observer
-EACH = [*COMPARED, "fit, 5 at a time", "fit, eager", "own, eager"]
+EACH = [
+    *COMPARED,
+    "fit, 5 at a time",
+    "fit, eager",
+    "fit, own step",
+    "own, eager",
+    "fit, made late",
+    "own, tf.data",
+]
+WITHOUT_BATCH = ("fit, XLA", "own, eager")
 SOME = "fit, XLA, 5 at a time"
 RESTORED, CLIPPED = "restored", "clipped"  # weights that a callback puts in, before the first batch or before each
 BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
@@ -46,7 +55,7 @@ def test_each_step_is_seen_once(results: Any, scenario: str) -> None:
     seen = [results[0][place * COUNT + step] for step in range(1, COUNT + 1)]
     check(place, seen, results[1][place])
     assert all(("gradients" in line) == (scenario != "fit, XLA") for line in seen)
-    assert all(("batch" in line) == (scenario.startswith("fit") and scenario != "fit, XLA") for line in seen)
+    assert all(("batch" in line) == (scenario not in WITHOUT_BATCH) for line in seen)
     assert {"iteration", "learning_rate"} <= {name.split("/")[-1] for name in seen[0]["optimizer"]}
 
 
@@ -55,8 +64,38 @@ def test_batches_and_initial_weights(results: Any) -> None:
     assert [line["batch"] for line in fit] == [line["batch"] for line in five]
     assert len({json.dumps(line["batch"]) for line in fit}) == COUNT
     first = results[0][0]["initial weights"]
-    assert list(first.values()) == list(five[0]["initial weights"].values())  # of one seed
+    late = results[0][EACH.index("fit, made late") * COUNT + 1]
+    for line in (five[0], late):
+        assert list(line["initial weights"].values()) == list(first.values())  # of one seed
     assert set(first.values()) - set(fit[0]["weights"].values())
+
+
+def test_batches_that_tf_data_hands_out(results: Any) -> None:
+    """Those of an evaluation stand before the batch of the step that follows."""
+    place = EACH.index("own, tf.data") * COUNT
+    first, second, third, *others = [results[0][place + step]["batch"] for step in range(1, COUNT + 1)]
+    assert all(set(line) == {"0.0", "0.1"} for line in (first, second, *others))
+    assert set(third) == {f"{number}.{part}" for number in range(4) for part in (0, 1)}
+    evaluated = [third[f"{number}.0"] for number in range(4)]
+    assert evaluated[:2] == [first["0.0"], second["0.0"]] and evaluated[2] == evaluated[3]
+
+
+def test_what_a_compiled_function_and_a_train_step_of_ones_own_are_given_is_the_batch(results: Any) -> None:
+    own, step = (
+        [[*results[0][EACH.index(name) * COUNT + step]["batch"].values()] for step in range(1, COUNT + 1)]
+        for name in ("own, graph", "fit, own step")
+    )
+    assert own == step  # neither is shuffled
+    assert len({code for line in own for code in line}) == 2 * COUNT
+
+
+def test_counters_of_callbacks(results: Any) -> None:
+    """As they are before each step; None where there is no best value yet."""
+    begin = EACH.index("fit, own step") * COUNT
+    lines = [line for line in results[2] if line["kind"] == "step" and begin < line["step"] <= begin + COUNT]
+    counted = {"EarlyStopping.wait": "0", "EarlyStopping.best": "None", "EarlyStopping.patience": "3"}
+    assert all(counted.items() <= line["scalars"].items() for line in lines) and len(lines) == COUNT
+    assert all("scalars" not in line for line in results[2] if line["kind"] == "step" and line["step"] <= COUNT)
 
 
 def test_xla_with_several_steps_per_execution(results: Any) -> None:

@@ -22,6 +22,7 @@ EAGER = [
     "scaled, fused",
     "scheduled",
     "averaged",
+    "main weights",
     "closure",
     "clipped",
 ]
@@ -140,6 +141,13 @@ def test_copies_of_the_weights_are_seen_as_they_are_before_a_step(eager: Any) ->
         assert second["copies"][f"AveragedModel.{name}"] == weights[name]  # of one step, the average is its weights
     assert len({line["copies"]["Average.shadow.0.weight"] for line in seen.values()}) == len(seen)
     assert not any(line.get("copies") for line in eager[0]["adamw"][0].values())
+
+
+def test_copies_in_another_precision_are_seen(eager: Any) -> None:
+    """... of weights that are no module's."""
+    copies = [line["copies"] for line in eager[0]["main weights"][0].values()]
+    assert all(set(line) >= {"Average.shadow.0.weight", "Average.shadow.0.bias"} for line in copies)
+    assert len({line["Average.shadow.0.weight"] for line in copies}) == len(copies)
 
 
 def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:

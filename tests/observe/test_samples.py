@@ -9,7 +9,7 @@ from repro.record.typed_lines import Samples
 from support.observed import SCRIPTS, ended, interpreter, start
 from support.warnings import said
 
-BATCHES = [4, 4, 3, 3, 3, 3, 4]  # of each pass
+BATCHES = [4, 4, 3, 3, 3, 3, 4, 2, 2, 2, 2]  # of each pass
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_the_hash_of_a_sample(epochs: dict[int, list[Samples]]) -> None:
 
 def test_the_generators_that_change_while_a_batch_is_fetched(epochs: dict[int, list[Samples]]) -> None:
     drew = {number: {name for one in of for name in one.drew} for number, of in epochs.items()}
-    assert [drew[number] for number in sorted(drew)] == [{"numpy"}] * 4 + [set()] * 3
+    assert [drew[number] for number in sorted(drew)] == [{"numpy"}] * 4 + [set()] * 3 + [{"numpy"}] * 2 + [
+        set()
+    ] * 2  # of workers, too
 
 
 def test_zeros_and_nan(seen: Process) -> None:

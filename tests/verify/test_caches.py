@@ -37,6 +37,19 @@ def test_a_run_finds_nothing_and_the_next_one_what_that_one_left(tmp_path: Path,
         assert files[0].read_text() == "warm"
 
 
+def test_a_folder_is_gone_with_its_last_file(tmp_path: Path) -> None:
+    """... if no run found it there."""
+    made, there = tmp_path / "made" / "within" / "a", tmp_path / "there" / "a"
+    for file in (made, there):
+        file.parent.mkdir(parents=True)
+        file.write_text("warm")
+    before = {str(tmp_path), str(there.parent)}
+    with caches.aside({str(made), str(there)}, tmp_path / "caches-emptied", EMPTIED, before):
+        assert not (tmp_path / "made").exists() and there.parent.exists() and not there.exists()
+        made.parent.mkdir(parents=True)
+    assert made.read_text() == there.read_text() == "warm"
+
+
 def test_what_was_there_is_put_back_whatever_happens(tmp_path: Path, files: tuple[Path, Path]) -> None:
     cold, _ = runs(tmp_path)
     with pytest.raises(KeyboardInterrupt), caches.aside({str(files[0])}, cold, EMPTIED):

@@ -216,6 +216,25 @@ def test_where_processes_race_nothing_is_tested(
     assert bool(own.further) == tested
 
 
+@pytest.mark.parametrize("chance", [False, True])
+def test_what_the_first_run_alone_has_is_no_matter_of_what_is_changed_later(chance: bool, tmp_path: Path) -> None:
+    """... though no cache explains it: more runs say so, unless one of them is another one, too."""
+    runs = Runs(tmp_path, lambda change: change == BASELINE or (chance and change.label.startswith("seed=77")))
+    runs.leaves = []
+    a, b = (trial.record for trial in runs.plain)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    own, made = OwnCommand(Command(["x"]), ["restart"], tmp_path / "own"), dict[str, Trial]()
+
+    def run(name: str) -> Trial:
+        change = next(change for change in own.further if run_name(change) == name)
+        return made.setdefault(name, made.get(name) or runs(change))
+
+    why = Decision(own, run).why(difference, *runs.plain)
+    assert ("only the first run differs from 9 later ones, whatever was changed in these" in why) != chance
+    assert (len(made) == 8) != chance
+
+
 def test_a_seed_at_the_start_reaches_generators_that_are_made_without_one() -> None:
     state = random.getstate()
     try:

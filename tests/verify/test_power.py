@@ -14,7 +14,7 @@ from repro.verify.planted import PlantedFault
 from repro.verify.power import PLACE, Power
 from repro.verify.questions import Change
 from repro.verify.trial import Command, Trial
-from support.commands import resumed, straight, write
+from support.commands import resumed, sha, straight, write
 
 RESUMED = Change("stopped, resumed", course="stop", stops=(1 / 2,))
 FIRST = {"rate": "1", "generator `numpy`": "1", "slots": "1", "average": "1"}
@@ -37,7 +37,9 @@ def trial(tmp_path: Path) -> Trial:
     return Trial(RESUMED, Command(["x"]), tmp_path / "trial", record=rest)
 
 
-def measured(trial: Trial, results: dict[str, dict[str, Any]], planted: bool = True) -> tuple[Power, list[str]]:
+def measured(
+    trial: Trial, results: dict[str, dict[str, Any]], planted: bool = True, outputs: dict[str, str] | None = None
+) -> tuple[Power, list[str]]:
     """The power of a run whose planted runs have these hashes, by part ("" for that without a fault), and what was run."""
     made: list[str] = []
     folder = trial.folder.parent
@@ -51,7 +53,7 @@ def measured(trial: Trial, results: dict[str, dict[str, Any]], planted: bool = T
                 (rest.path / "steps" / power.PLANTED).touch()
             yield Trial(change, Command(["x"]), folder, record=rest, seconds=2.0)
 
-    whole = record.read(write(folder / "whole", straight()))
+    whole = record.read(write(folder / "whole", straight(), outputs=outputs))
     return power.measured(trial, whole, True, run), made
 
 
@@ -102,6 +104,21 @@ def test_faults_show_nothing_where_a_run_without_one_differs(trial: Trial) -> No
     assert str(result) == (
         "; no fault was planted: a run that goes on from a copy of the folder differs without one, too (step 4, weights)"
     )
+
+
+def test_a_run_without_a_fault_is_stopped_before_it_writes_what_the_whole_run_wrote(trial: Trial) -> None:
+    result, made = measured(trial, SEEN, outputs={"{run}/model.pt": sha("weights")})
+    assert made[-1] == "" and result.void is None
+
+
+def test_a_generator_of_the_program_that_changes_no_step_has_no_effect(trial: Trial) -> None:
+    """As one that is made anew for each batch: no record has its state, so nothing else could show it."""
+    for name in ("first", "restored"):
+        (trial.folder / name / "values.json").unlink()
+        (trial.folder / name).rmdir()
+        folder_of(trial.folder, name, {f"{power.OWN} generator of NumPy": name})
+    result, _ = measured(trial, {})
+    assert [fault.part for fault in result.of("without effect")] == ["the program's generator of NumPy"]
 
 
 def test_a_command_that_fails_with_a_fault_has_noticed_it(trial: Trial) -> None:

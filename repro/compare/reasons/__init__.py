@@ -9,6 +9,7 @@ scalars      numbers of a step: backward passes, scale, rates
 rounded      states of fewer bits
 copies       averages of the weights
 gradients    gradients that only one computes
+counters     counters that begin anew, and decide later
 later        a later step of a resumed run
 generators   generators that were restored
 draws        other batches, and generators in another state
@@ -22,6 +23,7 @@ from repro.compare.difference import Difference
 from repro.compare.reasons import (
     beginning,
     copies,
+    counters,
     course,
     draws,
     generators,
@@ -39,6 +41,7 @@ from repro.compare.reasons.whole import other_numerics
 __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 
 RULES: tuple[Rule, ...] = (
+    *counters.RULES,
     *course.RULES,
     *scalars.RULES,
     *rounded.RULES,

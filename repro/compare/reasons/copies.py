@@ -26,7 +26,7 @@ def average_not_restored(case: Case) -> str | None:
         of_old = f"is that of step {old} of {a}"
     else:
         return None
-    return f"the copy of the weights in {listed(case.found.names)} {of_old}: as an average, it was not restored"
+    return f"the copy of the weights in {listed(case.found.names)} {of_old}: as an average, or as what computes, it was not restored"
 
 
 @rule(GUESS, SAVE)

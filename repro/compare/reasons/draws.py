@@ -233,17 +233,16 @@ def old_state(case: Case, names: Sequence[str] | None = None) -> tuple[str, int]
 
 def batches_of_others(pair: Pair, step: int) -> tuple[int, int]:
     """The other step of A that had the batch of this one of B, and how many steps from there on B has, one after another."""
-    whole = pair.a.of("batch")
-    both = pair.hashes(step, "batch")
+    whole, rest = pair.a.of("batch"), pair.b.of("batch")
+    both, own = pair.hashes(step, "batch"), step - pair.offset
     if both is None:
         return 0, 0
-    rest = pair.b.of("batch") | {step - pair.offset: both[1]}
 
     def alike(old: int) -> int:
-        after = (n for n in count() if whole.get(old + n) != rest.get(step - pair.offset + n, {}))
-        return next(after)
+        return next(n for n in count(1) if whole.get(old + n) != rest.get(own + n, {}))
 
-    begins = [old for old, batch in whole.items() if old != step and batch == both[1]]
+    # A loader that begins may hand out one batch more, which it asks for ahead: as it did at its first step of all.
+    begins = [old for old, batch in whole.items() if old != step and batch in (both[1], rest[own])]
     return max(((old, alike(old)) for old in begins), key=lambda found: (found[1], -found[0]), default=(0, 0))
 
 

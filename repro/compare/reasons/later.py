@@ -1,6 +1,7 @@
 """A later step of a resumed run."""
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
+from repro.compare.reasons.draws import batches_of_others
 from repro.text import listed
 
 
@@ -17,6 +18,22 @@ def resumed_place_kept_for_another_epoch(case: Case) -> str | None:
     return (
         f"at step {case.step} the batches of {a} start again with that of its step 1, those of {b} with that of its own step 1: "
         "the place in the data where it went on was kept for another epoch"
+    )
+
+
+@rule(HASHES, "save the generator that orders an epoch, or the epoch's number, and set it once when resuming")
+def resumed_order_came_again(case: Case) -> str | None:
+    """After the first steps of a resumed run, which are equal, it has batches in an order that they had before."""
+    if case.channel != "batch" or not case.pair.offset or case.first_resumed:
+        return None
+    old, count = batches_of_others(case.pair, case.step)
+    whole = [tuple(sorted(batch.items())) for batch in case.pair.a.of("batch").values()]
+    if count < 2 or old > case.step or len({*whole}) < len(whole):
+        return None
+    a, b = case.pair.called
+    return (
+        f"from step {case.step} on {b} has the batches of steps {old} to {old + count - 1} of {a}: their order came again, "
+        "as the generator or the number that it follows from was set back"
     )
 
 
@@ -57,6 +74,7 @@ def _epoch(batches: dict[int, dict[str, str]]) -> int:
 
 RULES: tuple[Rule, ...] = (
     resumed_place_kept_for_another_epoch,
+    resumed_order_came_again,
     optimizer_holds_more_than_its_state,
     resumed_and_differs_later,
 )

@@ -42,7 +42,7 @@ def loss_scale_not_restored(case: Case) -> str | None:
     Where it skips steps for that, their batches are gone, and its first one is of a later step.
     """
     first = case.pair.offset + 1
-    skipped = case.first_resumed and case.channel == "batch" and batches_of_others(case.pair, first)[0] > first
+    skipped = case.first_resumed and case.channel == "batch" and _is_of_later_batches(case.pair, first)
     names = case.pair.differing(first, SCALARS) if skipped else case.found.names
     if not (skipped or _resumed(case)) or not {SCALE, PASSES} & {*names}:
         return None
@@ -86,7 +86,7 @@ def schedule_not_restored(case: Case) -> str | None:
     if not _resumed(case) or not options:
         return None
     first = _number(case, options[0], case.step)
-    counters = _counters(case, case.pair.offset + 1) or _counters(case, case.step)
+    counters = counters_begun_anew(case, case.pair.offset + 1) or counters_begun_anew(case, case.step)
     if not counters and (first.old is None or not _moves(case, first.name)):
         return None
     late = " or was saved before its step" if first.old and _had(case, first.name, case.pair.offset, first.b) else ""
@@ -121,6 +121,15 @@ def other_numbers_of_a_step(case: Case) -> str | None:
     return f"`{number.name}` of step {case.step} is {number.a} in {a}, and {number.b} in {b}"
 
 
+def _is_of_later_batches(pair: Pair, first: int) -> bool:
+    """True if the first step of a resumed run has the batch of a later step, or several, the first of which is right."""
+    if batches_of_others(pair, first)[0] > first:
+        return True
+    ours, theirs = (process.of("batch").get(step, {}) for process, step in ((pair.a, first), (pair.b, 1)))
+    right = {name: code for name, code in theirs.items() if name.partition(".")[0] == "0"}
+    return bool(right) and len(theirs) > len(ours) and right.items() <= ours.items()
+
+
 def _resumed(case: Case) -> bool:
     """True if a number differs in a resumed run, at any of its steps."""
     return case.channel == SCALARS and case.pair.offset > 0 and case.step > case.pair.offset
@@ -140,8 +149,8 @@ def _differing(case: Case, step: int, prefix: str = "") -> list[Number]:
     return [_number(case, name, step) for name in sorted(names, key=natural) if name.startswith(prefix)]
 
 
-def _counters(case: Case, step: int) -> list[Number]:
-    """Counters of schedules that count from an earlier step. What is private to a class may begin anew in a right one."""
+def counters_begun_anew(case: Case, step: int) -> list[Number]:
+    """Counters of schedules and callbacks that count from an earlier step. What is private to a class may begin anew in a right one."""
     numbers = _differing(case, step)
     return [
         one

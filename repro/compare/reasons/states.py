@@ -5,6 +5,11 @@ from repro.compare.reasons.draws import SAVE_GENERATORS, old_state
 from repro.compare.reasons.resumed import SAVE_ALL, SAVE_OPTIMIZER
 from repro.text import listed
 
+ACCUMULATED = ("acc_grads", "gradient_accumulator")
+"""Parts of the names under which Optax and Keras hold gradients that are accumulated."""
+PLACE, WINDOWS = ".mini_step", ".gradient_step"
+"""Ends of the names under which optax.MultiSteps counts the passes of a window, and the windows."""
+
 
 @rule(HASHES, "give the optimizer its parameters in one order: a sorted list, not a set")
 def optimizer_state_of_other_parameters(case: Case) -> str | None:
@@ -37,6 +42,26 @@ def optimizer_state_of_another_step(case: Case) -> str | None:
                 f"though it goes on after step {case.step}"
             )
     return None
+
+
+@rule(HASHES, "save all of the optimizer's state, with the gradients that it has accumulated")
+def accumulated_gradients_not_restored(case: Case) -> str | None:
+    """A resumed run begins a window of accumulated gradients anew, and the rest of its optimizer's state is restored.
+
+    As with optax.MultiSteps, or in Keras, where the gradients of the step itself are equal.
+    """
+    names = case.found.names if case.first_resumed and case.channel == "optimizer" else []
+    held = [name for name in names if any(part in name for part in ACCUMULATED)]
+    place = [name for name in names if name.endswith(PLACE)]
+    of_equal = bool(place) or case.pair.hashes(case.step, "gradients") is not None
+    alone = of_equal and not {*names} - {*held, *place}
+    if not held or not (alone or any(_counts_on(case, name.removesuffix(PLACE)) for name in place)):
+        return None
+    a, b = case.pair.called
+    return (
+        f"after its first step the optimizer of {b} holds other accumulated gradients than that of {a} ({listed([*place, *held])}): "
+        "those of a half-done accumulation window were not restored"
+    )
 
 
 @rule(HASHES, SAVE_OPTIMIZER)
@@ -95,6 +120,7 @@ def own_generator_not_restored(case: Case) -> str | None:
 RULES: tuple[Rule, ...] = (
     optimizer_state_of_other_parameters,
     optimizer_state_of_another_step,
+    accumulated_gradients_not_restored,
     optimizer_of_a_first_step,
     buffers_of_a_first_step,
     buffers_stay,
@@ -107,6 +133,15 @@ def _of_a_first_step(case: Case, channel: str) -> list[str]:
     names = case.differing_of(channel) if case.first_resumed else []
     both, first = case.pair.hashes(case.step, channel), case.pair.a.of(channel).get(1, {})
     return [name for name in names if name in first and both[1].get(name) == first[name]] if both else []
+
+
+def _counts_on(case: Case, optimizer: str) -> bool:
+    """True if MultiSteps counts windows on in a resumed run, and the passes of a window from the first one."""
+    _, theirs = case.pair.hashes(case.step, "optimizer") or ({}, {})
+    first = case.pair.a.of("optimizer").get(1, {})
+    passes, windows = optimizer + PLACE, optimizer + WINDOWS
+    anew = passes in theirs and theirs[passes] == first.get(passes)
+    return anew and windows in theirs and theirs[windows] != first.get(windows)
 
 
 def _is_global(generator: str) -> bool:

@@ -2,6 +2,7 @@
 
 from repro.compare.difference import Difference
 from repro.compare.reasons.case import GUESS, HASHES, Rule, rule
+from repro.compare.reasons.counters import files_of_a_callback
 from repro.record.record import Record
 
 
@@ -51,4 +52,4 @@ def files_alone(difference: Difference) -> str | None:
     )
 
 
-RULES: tuple[Rule, ...] = (metrics, files_without_steps, files_of_times, files_alone)
+RULES: tuple[Rule, ...] = (metrics, files_without_steps, files_of_times, files_of_a_callback, files_alone)

@@ -4,7 +4,9 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
+from repro.record import trainings
 from repro.record.lines import Process
 from repro.record.record import Record
 from repro.record.typed_lines import Samples
@@ -67,13 +69,15 @@ def _is_suspicious(alike: list[Pass]) -> bool:
 
 
 def _periods(process: Process) -> Iterator[str]:
-    """Batches of steps that come again and again, where no loader says what an epoch is."""
-    steps = sorted(step for step in process.steps if step > 0)
-    batches: list[Batch] = [tuple(sorted(process.steps[step].get("batch", {}).items())) for step in steps]
-    period = _period(batches)
-    times, distinct = len(batches) // period if period else 0, len({*batches})
-    if () not in batches and (times - 1) * _bits(distinct) >= CHANCE:
-        yield f"the batches of {counted(period, 'step')} came again in the same order, {times} times in {len(batches)} steps"
+    """Batches of steps of a training that come again and again, where no loader says what an epoch is."""
+    begins = [*trainings.begins(process), process.last + 1]
+    for first, after in pairwise(begins):
+        steps = sorted(step for step in process.steps if first <= step < after)
+        batches: list[Batch] = [tuple(sorted(process.steps[step].get("batch", {}).items())) for step in steps]
+        period = _period(batches)
+        times, distinct = len(batches) // period if period else 0, len({*batches})
+        if () not in batches and (times - 1) * _bits(distinct) >= CHANCE:
+            yield f"the batches of {counted(period, 'step')} came again in the same order, {times} times in {len(batches)} steps"
 
 
 def _period(batches: list[Batch]) -> int:

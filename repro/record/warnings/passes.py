@@ -1,9 +1,11 @@
 """Passes through the data, as a process' lines show them."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from repro.record import trainings
 from repro.record.lines import Process
 from repro.record.record import Record
 from repro.record.typed_lines import Samples
@@ -50,7 +52,7 @@ class Pass:
 
 
 def loaders(record: Record) -> Iterator[tuple[Process, list[Pass]]]:
-    """The passes through each data set of each process; none if not every step was hashed."""
+    """The passes through each data set, of each training of each process; none if not every step was hashed."""
     if record.content.every != 1:
         return
     for process in record.processes:
@@ -63,9 +65,11 @@ def loaders(record: Record) -> Iterator[tuple[Process, list[Pass]]]:
                 one.samples.append(samples)
                 one.steps.append(step)
         groups: dict[object, list[Pass]] = {}
+        begins = trainings.begins(process)
         for _, one in sorted(result.items()):
             if len({*one.steps}) > 1 or len(one.batches) == 1:  # else no step came meanwhile: an evaluation
-                key = (one.about.data, one.about.sampler, one.about.size, one.about.workers, one.about.stream)
+                training = bisect_right(begins, one.steps[0])
+                key = (training, one.about.data, one.about.sampler, one.about.size, one.about.workers, one.about.stream)
                 groups.setdefault(key, []).append(one)
         for passes in groups.values():
             if any(b.steps[0] < a.steps[-1] for a, b in pairwise(passes)):  # two loaders side by side

@@ -15,7 +15,8 @@ X = np.random.RandomState(0).randn(16 * COUNT, 4).astype("float32")
 Y = X.sum(1, keepdims=True)
 
 
-def network() -> keras.Model:
+def network(begin: bool = True) -> keras.Model:
+    """The network; without a beginning its weights are made while the first step is traced."""
     keras.utils.set_random_seed(0)
     layers = [
         keras.layers.Dense(8),
@@ -23,7 +24,7 @@ def network() -> keras.Model:
         keras.layers.Dropout(0.3),
         keras.layers.Dense(1),
     ]
-    return keras.Sequential([keras.Input((4,)), *layers])
+    return keras.Sequential([keras.Input((4,)), *layers] if begin else layers)
 
 
 def report_weights(scenario: str, model: keras.Model, buffers: bool = True, count: int = COUNT) -> None:
@@ -31,8 +32,8 @@ def report_weights(scenario: str, model: keras.Model, buffers: bool = True, coun
     report(scenario, count, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
 
 
-def fit(scenario: str, buffers: bool = True, **options: object) -> None:
-    model = network()
+def fit(scenario: str, buffers: bool = True, begin: bool = True, **options: object) -> None:
+    model = network(begin)
     model.compile(keras.optimizers.Adam(), "mse", **options)
     model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
     report_weights(scenario, model, buffers)
@@ -85,8 +86,8 @@ def distributed(scenario: str) -> None:
     report_weights(scenario, model)
 
 
-def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
-    """A loop of one's own, in TensorFlow."""
+def own(scenario: str, around: Callable[[Callable], Callable], batches: bool = False) -> None:
+    """A loop of one's own, in TensorFlow; its batches may come from tf.data, of which an evaluation takes some, too."""
     import tensorflow
 
     model, optimizer = network(), keras.optimizers.SGD(0.1, momentum=0.9)
@@ -97,9 +98,32 @@ def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
             loss = tensorflow.reduce_mean(tensorflow.square(model(x, training=True) - y))
         optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
 
-    for at in range(0, 16 * COUNT, 16):
-        step(X[at : at + 16], Y[at : at + 16])
+    data = tensorflow.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+    cut = [(X[at : at + 16], Y[at : at + 16]) for at in range(0, 16 * COUNT, 16)]
+    for place, (x, y) in enumerate(data if batches else cut):
+        step(x, y)
+        if batches and place == 1:
+            assert sum(len(x) for x, _ in data.take(3)) == 48
     report_weights(scenario, model, buffers=False)
+
+
+def own_step(scenario: str) -> None:
+    """A train_step of one's own in `fit`, in TensorFlow."""
+    import tensorflow
+
+    class Network(keras.Sequential):
+        def train_step(self, data: tuple[tensorflow.Tensor, tensorflow.Tensor]) -> dict[str, tensorflow.Tensor]:
+            x, y = data
+            with tensorflow.GradientTape() as tape:
+                loss = tensorflow.reduce_mean(tensorflow.square(self(x, training=True) - y))
+            self.optimizer.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
+            return {"loss": loss}
+
+    model = Network(network().layers)
+    model.compile(keras.optimizers.Adam(), jit_compile=False)
+    stopping = keras.callbacks.EarlyStopping("loss", patience=3)
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0, shuffle=False, callbacks=[stopping])
+    report_weights(scenario, model)
 
 
 def compiled(jit: bool) -> Callable[[Callable], Callable]:
@@ -110,11 +134,14 @@ def compiled(jit: bool) -> Callable[[Callable], Callable]:
 
 SCENARIOS: dict[str, Callable[[str], None]] = {
     "fit": lambda name: fit(name, jit_compile=False),
+    "fit, made late": lambda name: fit(name, begin=False, jit_compile=False),
     "fit, 5 at a time": lambda name: fit(name, jit_compile=False, steps_per_execution=5),
     "fit, eager": lambda name: fit(name, run_eagerly=True),
     "fit, XLA": lambda name: fit(name, jit_compile=True),
     "own, eager": lambda name: own(name, lambda step: step),
+    "fit, own step": own_step,
     "own, graph": lambda name: own(name, compiled(False)),
+    "own, tf.data": lambda name: own(name, lambda step: step, batches=True),
     "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
     "own, XLA": lambda name: own(name, compiled(True)),
     "restored": restored,

@@ -160,6 +160,27 @@ def averaged(scenario: str) -> None:
     loop(scenario, model, step)
 
 
+def main_weights(scenario: str) -> None:
+    """The optimizer has weights in double precision, the model computes with copies; an average is rounded to half."""
+    model = network()
+    weights = [tensor.detach().double() for tensor in model.parameters()]
+    average = Average(model.half())
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    model.float()
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
+        loss_of(model, x, y).backward()
+        for weight, tensor in zip(weights, model.parameters(), strict=True):
+            weight.grad, tensor.grad = tensor.grad.double(), None
+        optimizer.step()
+        with torch.no_grad():
+            for weight, tensor in zip(weights, model.parameters(), strict=True):
+                tensor.copy_(weight)
+        average.update(model)
+
+    loop(scenario, model, step)
+
+
 def closure(scenario: str) -> None:
     """LBFGS computes gradients within its step; the first step fails, and the program goes on."""
     model = nn.Linear(4, 2)
@@ -218,6 +239,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "scaled, fused": lambda name: scaled(name, fused=True),
     "scheduled": scheduled,
     "averaged": averaged,
+    "main weights": main_weights,
     "clipped": clipped,
     "closure": closure,
     "compiled": lambda name: plain(name, sgd, compiled("aot_eager")),

@@ -55,6 +55,8 @@ train(DataLoader(Noisy(True), 3, shuffle=True))
 train(DataLoader(Noisy(False), 4, shuffle=True))
 train(DataLoader(TensorDataset(X, X), 5, shuffle=True, num_workers=1, persistent_workers=True))
 train(DataLoader(Copied(), 6, num_workers=2), 1)
+train(DataLoader(Noisy(False), 6, num_workers=1), 2)
+train(DataLoader(X, 6, num_workers=1), 2)
 with torch.no_grad():
     assert len([*DataLoader(X, 2)]) == 6
 train([X], 3, float("nan"))
