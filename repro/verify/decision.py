@@ -15,7 +15,7 @@ from repro.verify import dependence, power, scores
 from repro.verify.answers import Answer
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import HASH_SEED, MOVED, OBJECTS_DECIDE
-from repro.verify.hypotheses import RunWith, again, differ
+from repro.verify.hypotheses import Hypothesis, Race, RunWith, again, differ
 from repro.verify.judgment import StepJudgment, record_of
 from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, Change
 from repro.verify.trial import Trial, run_name
@@ -29,6 +29,11 @@ log = logging.getLogger(__name__)
 ENOUGH = 6
 """Runs that are as the second one, whatever was changed, of which the first is unlike all."""
 ONLY_THE_FIRST = "only the first run differs from {} later ones, whatever was changed in these: they found something that it left (a guess)"
+
+OF_ANY_ORDER = ("another batch", "batches in another order")
+"""Rules whose guesses are tested by runs."""
+RACES = "threads, workers or ranks run beside the first thread, and which of them comes first may decide"
+OTHERS = "a folder's listing, a file that changes, or a generator that cannot be seen may decide"
 
 RunNamed = Callable[[str], Trial]
 
@@ -146,7 +151,26 @@ class Decision:
                     return "; ".join([shown.text, *self.own.shared])
                 if (later := self._like_the_second(repeat)) >= ENOUGH:
                     return "; ".join([ONLY_THE_FIRST.format(later + 1), *self.own.shared])
-        return "; ".join([str(reasons.reason(divergence)), *self.own.shared])
+        return "; ".join([self._unexplained(divergence, suiting), *self.own.shared])
+
+    def _unexplained(self, divergence: Difference, suiting: Sequence[Hypothesis]) -> str:
+        """The reason by the hashes where no run shows a cause: it names nothing that runs have refuted."""
+
+        def run_made(change: Change) -> Trial | None:
+            return self.run(run_name(change)) if change in self.own.further else None
+
+        reason = reasons.reason(divergence)
+        held = [one for one in suiting if type(one) is Hypothesis and one.is_refuted(divergence, run_made)]
+        if not held or not reason.guess:
+            return str(reason)
+        labels = ", ".join(one.values[0].label for one in held)
+        tried = f"two runs differ all the same with each of {labels}"
+        if reason.rule not in OF_ANY_ORDER:
+            return f"{reason}; {tried}"
+        delayed = (run_made(one.values[0]) for one in suiting if isinstance(one, Race))
+        races = any(trial.slowed for trial in delayed if trial)
+        left = RACES if races else OTHERS
+        return f"each run has other batches, though the generators that can be seen are equal, and {tried}: {left} (a guess)"
 
     def _like_the_second(self, repeat: Trial) -> int:
         """The number of further runs, if all of them that came to an end are as the second one, whatever was changed."""

@@ -77,6 +77,15 @@ class Hypothesis:
         text = f"{self.cause}: {', '.join(each)}, and one value's runs are not those of another; {self.remedy}{later}"
         return Shown(text, tested.later is None)
 
+    def is_refuted(self, divergence: Difference, made: Callable[[Change], Trial | None]) -> bool:
+        """True if two runs with one value were made, and differ where two baseline runs do, or before."""
+        for value in self.values:
+            a, b = made(value), made(again(value, 2))
+            difference = first_difference(a.record, b.record, False) if a and b and a.record and b.record else None
+            if difference and difference.step is not None and divergence.step is not None:
+                return _place(difference) <= _place(divergence)
+        return False
+
 
 @dataclass(frozen=True)
 class Clock(Hypothesis):

@@ -412,6 +412,10 @@ RULES = {
         goes_on(buffers={1: sha(("buffers", 1))}),
         goes_on(buffers={1: sha(("buffers", 2))}),
     ),
+    "buffers stay": (
+        goes_on(gradients={1: 7}, buffers={1: sha(("buffers", 4))}),
+        goes_on(gradients={1: 7}, buffers={1: sha(("buffers", 3))}),
+    ),
     "own generator not restored": (
         renamed(goes_on(generator=old("generator", 1), weights={1: 7})),
         renamed(goes_on(generator=old("generator", 7), weights={1: 7})),
@@ -511,6 +515,10 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
         (
             "batch of the first shape",  # that of an incomplete last batch, once more
             replace(goes_on(batch={1: 7}, gradients={1: 7}), shapes=LONGER | {(0, 4): "8x4", (1, 1): "8x4"}),
+        ),
+        (
+            "buffers stay",
+            replace(goes_on(gradients={1: 7}, buffers={1: sha(("buffers", 4))}), framework="jax"),
         ),
         ("gradients missing", frozen(of_w=7, resumed=False)),
         ("end of training not restored", calling_back(10, "StepLR.last_epoch")),

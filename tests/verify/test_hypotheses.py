@@ -235,6 +235,45 @@ def test_what_the_first_run_alone_has_is_no_matter_of_what_is_changed_later(chan
     assert (len(made) == 8) != chance
 
 
+@pytest.mark.parametrize(
+    ("slows", "left"),
+    [(["threads"], "threads, workers or ranks run beside the first thread"), ([], "a folder's listing")],
+    ids=["beside", "alone"],
+)
+def test_a_guess_names_nothing_that_runs_have_refuted(slows: list[str], left: str, tmp_path: Path) -> None:
+    runs = Runs(tmp_path, lambda change: change.label)
+    runs.slows = slows
+    a, b = (trial.record for trial in runs.plain)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    own, made = OwnCommand(Command(["x"]), ["restart"], tmp_path), dict[str, Trial]()
+
+    def run(name: str) -> Trial:
+        change = next(change for change in own.further if run_name(change) == name)
+        if name not in made:
+            made[name] = runs(change)
+        return made[name]
+
+    why = Decision(own, run).why(difference, *runs.plain)
+    assert why.startswith(
+        "each run has other batches, though the generators that can be seen are equal, and two runs differ all the same with "
+        "each of seed=0 at the start, PYTHONHASHSEED=0, seed=0,origin=0 (time, process number and entropy held), "
+        f"MALLOC_PERTURB_=195, place=1 (addresses held): {left}"
+    )
+    assert why.endswith("may decide (a guess)") and "set or hash" not in why
+
+
+def test_a_cause_that_runs_could_not_test_is_still_a_guess(tmp_path: Path) -> None:
+    """As where each run fails, or none is left."""
+    runs = Runs(tmp_path, lambda change: change.label)
+    a, b = (trial.record for trial in runs.plain)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
+    failed = Trial(BASELINE, Command(["x"]), tmp_path, error="it failed")
+    assert "set or hash" in Decision(own, lambda name: failed).why(difference, *runs.plain)
+
+
 def test_a_seed_at_the_start_reaches_generators_that_are_made_without_one() -> None:
     state = random.getstate()
     try:

@@ -89,6 +89,23 @@ def buffers_of_a_first_step(case: Case) -> str | None:
     return f"{comes}the buffers {listed(names)} at step 1 of {b} are those at step 1 of {a}: they were not restored"
 
 
+@rule(HASHES, "set the network to train mode after each evaluation")
+def buffers_stay(case: Case) -> str | None:
+    """In the first resumed step of PyTorch the gradients are others, and buffers stay as after the step before: the network is in eval mode."""
+    after_steps = set(case.pair.a.about.frameworks) == {"torch"}  # others may write them down as before a step
+    if case.channel != "gradients" or not case.first_resumed or not after_steps:
+        return None
+    both, names = case.pair.hashes(case.step, "buffers"), case.pair.differing(case.step, "buffers")
+    before = case.pair.a.of("buffers").get(case.pair.offset, {})
+    if both is None or not names or any(both[1].get(name, "") != before.get(name) for name in names):
+        return None
+    a, b = case.pair.called
+    return (
+        f"the buffers {listed(names)} were restored, and stay as they are in the first step of {b}, where {a} changes them: "
+        "the network is in eval mode, as after an evaluation"
+    )
+
+
 @rule(HASHES, SAVE_GENERATORS)
 def own_generator_not_restored(case: Case) -> str | None:
     """A key or a count of draws that the step itself is given, as those of JAX and Keras, is that of an earlier step."""
@@ -106,6 +123,7 @@ RULES: tuple[Rule, ...] = (
     accumulated_gradients_not_restored,
     optimizer_of_a_first_step,
     buffers_of_a_first_step,
+    buffers_stay,
     own_generator_not_restored,
 )
 
