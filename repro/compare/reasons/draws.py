@@ -158,7 +158,7 @@ def another_batch(case: Case) -> str | None:
         return None
     return (
         "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), or from a folder's listing, "
-        "or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers"
+        "or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers, or by several threads from one"
     )
 
 
