@@ -137,9 +137,14 @@ def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Place]:
 
 def _places(result: Any, place: Place = ()) -> list[Place]:
     """All of the result, then its parts, and theirs."""
-    keys: Any = range(len(result)) if isinstance(result, (tuple, list)) else result if isinstance(result, dict) else ()
-    inner = [_places(result[key], (*place, key)) for key in keys] if len(place) < DEPTH else []
-    return [place, *(each for places in inner for each in places)]
+    parts = _parts(result) if len(place) < DEPTH else {}
+    return [place, *(inner for key, value in parts.items() for inner in _places(value, (*place, key)))]
+
+
+def _parts(tree: Any) -> dict[str, Any]:
+    """What a tuple, a dict, a dataclass or another node of JAX's trees holds, one level down."""
+    flat, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(tree, is_leaf=lambda node: node is not tree)
+    return {_key(path[0]): value for path, value in flat if path}
 
 
 def _overlap(a: Place, b: Place) -> bool:
@@ -147,7 +152,7 @@ def _overlap(a: Place, b: Place) -> bool:
 
 
 def part(result: Any, place: Place) -> Any:
-    return functools.reduce(lambda tree, key: tree[key], place, result)
+    return functools.reduce(lambda tree, key: _parts(tree)[key], place, result)
 
 
 def is_key(leaf: Any) -> bool:

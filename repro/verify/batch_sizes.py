@@ -20,6 +20,13 @@ from repro.verify.trial import Trial
 
 NOTHING = "no metric and no result file in {run} has as many values in both runs"
 Named = tuple[str, str]
+SUMS = 1e-3
+"""The largest relative difference of a score that other sums may make."""
+ROUNDED = "as sums in another order give (a guess)"
+BEYOND = (
+    "each batch may have its own statistics (a normalization in training mode) or padding, the last one may be left out "
+    "or count as much as a full one, or a last digit decides about a sample (a guess)"
+)
 
 
 @dataclass
@@ -43,7 +50,7 @@ class BatchSizes(StepJudgment):
         return None
 
     def cause(self, trial: Trial, difference: Difference) -> str:
-        said = [str(difference.measured)] if difference.measured else []
+        said = [f"{difference.measured}, {_size(difference.measured)}"] if difference.measured else []
         said += [
             f"{(ours - theirs).total()} of {ours.total()} rows of `{RUN}/{name}` differ"
             for name, ours, theirs in self._files(trial)
@@ -92,3 +99,9 @@ def _by_name(record: Record) -> dict[Named, list[Metric]]:
         if may_be_score(metric.name):
             result.setdefault((metric.source, metric.name), []).append(metric)
     return result
+
+
+def _size(measured: MetricDifference) -> str:
+    """What a difference of this size may come from."""
+    ours, theirs = float(measured.metric.value), float(measured.other)
+    return ROUNDED if abs(ours - theirs) <= SUMS * max(abs(ours), abs(theirs)) else BEYOND

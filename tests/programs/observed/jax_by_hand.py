@@ -3,6 +3,7 @@
 Each prints its name, its number of steps, and the hashes of its last weights, as far as a step shows them.
 """
 
+import dataclasses
 import functools
 import inspect
 import re
@@ -35,13 +36,22 @@ def update(weights: dict, x: jax.Array, y: jax.Array, rate: float) -> tuple:
 gradients_of = jax.jit(jax.grad(loss))
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Carried:
+    """A result of a step."""
+
+    weights: dict
+    key: jax.Array
+
+
 class Model:
     """One whose step is a method, and carries a key on."""
 
     @functools.partial(jax.jit, static_argnums=0)
-    def step(self, weights: dict, key: jax.Array) -> tuple:
+    def step(self, weights: dict, key: jax.Array) -> Carried:
         key, drawn = jax.random.split(key)
-        return jax.tree.map(lambda w: w + jax.random.normal(drawn), weights), key
+        return Carried(jax.tree.map(lambda w: w + jax.random.normal(drawn), weights), key)
 
 
 @jax.jit
@@ -78,7 +88,8 @@ def train_by_gradients(_: str = "") -> None:
 def train_by_method(_: str = "") -> None:
     result, key, model = weights(), jax.random.key(0), Model()
     for _ in range(COUNT):
-        result, key = model.step(result, key)
+        carried = model.step(result, key)
+        result, key = carried.weights, carried.key
     report("method", COUNT, result)
 
 
