@@ -31,6 +31,7 @@ HOOKS = {
         "keras.after": "fit, eager",
         "keras._record": "fit, eager",
         "keras.after_batch": "fit, XLA",
+        "keras._watch_train_step": "fit, own step",
     },
     "jax_by_hand": {
         "calls._before": "update",
