@@ -164,9 +164,14 @@ def place_objects(value: str) -> None:
 
     system = ctypes.CDLL(None)
     persona = system.personality(ASK)
-    if not persona & NO_RANDOM_ADDRESSES and system.personality(persona | NO_RANDOM_ADDRESSES) != -1:
-        os.environ["REPRO_OBSERVE"] = os.environ.get("REPRO_OBSERVE", "").ljust(LENGTH, "/")  # each run has another one
-        os.execv(sys.executable, sys.orig_argv)
+    if not persona & NO_RANDOM_ADDRESSES:
+        tried = "REPRO_PLACED" in os.environ
+        if not tried and system.personality(persona | NO_RANDOM_ADDRESSES) != -1 and hasattr(sys, "orig_argv"):
+            os.environ["REPRO_PLACED"] = "1"  # else a system that forgets it would start the program again and again
+            os.environ["REPRO_OBSERVE"] = os.environ.get("REPRO_OBSERVE", "").ljust(LENGTH, "/")  # each run has another
+            os.execv(sys.executable, sys.orig_argv)
+        sys.stderr.write("repro: this process ends: its addresses cannot be held here\n")
+        os._exit(1)  # a run with other addresses would prove the wrong thing
     move_objects(value)
 
 
