@@ -191,7 +191,7 @@ def of_module(torch: Any, optimizer: Any) -> dict[str, Part]:
     buffers = {name: buffer for name, buffer in watched.buffers() if copies.is_plain(buffer, torch)}
     if buffers:
         parts["buffers"] = of_tensors(torch, buffers)
-    for name, source in copies.CopySearch(torch, roots, parameters).places():
+    for name, source in copies.CopySearch(torch, roots, [parameters]).places():
         tensors = dict(copies.tensors_in(source(), torch))
         if controls.active is not None and controls.active.task == controls.DESCRIBE and _equal(tensors, parameters):
             continue  # the checkpoint that was read
