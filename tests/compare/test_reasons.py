@@ -523,6 +523,11 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
         ("gradients missing", frozen(of_w=7, resumed=False)),
         ("end of training not restored", calling_back(10, "StepLR.last_epoch")),
         ("callback not restored", goes_on(optimizer={3: 7}, weights={3: 7})),
+        ("callback not restored", calling_back(8, optimizer={3: 7}, weights={3: 7})),  # of early stopping
+        (
+            "callback not restored",
+            calling_back(8, "ReduceLROnPlateau.wait", optimizer={1: 7}, weights={1: 7}),
+        ),  # too early for it
         ("accumulated gradients not restored", accumulating(acc_grads=7)),  # it may be of another batch
         ("accumulated gradients not restored", accumulating((), acc_grads=7, inner=7)),
     ],

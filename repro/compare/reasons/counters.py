@@ -1,11 +1,15 @@
 """Counters that a resumed run begins anew, where no number of a step differs: what they decide comes later."""
 
+import re
+
 from repro.compare.difference import Difference
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.compare.reasons.scalars import counters_begun_anew
 
 LEARNING_RATE = "learning_rate"
 """The end of the name that Keras' optimizers give it, among their state."""
+OF_RATES = re.compile("LR|[Rr]ate|[Pp]lateau|[Ss]chedule")
+"""Parts of the names of callbacks that set the learning rate."""
 SAVE = "save the state of each callback with the checkpoint, and set it when resuming"
 
 
@@ -34,11 +38,12 @@ def end_of_training_not_restored(case: Case) -> str | None:
 
 @rule(HASHES, SAVE)
 def callback_not_restored(case: Case) -> str | None:
-    """The learning rate of Keras' optimizer alone differs, and a counter of a callback begins anew in a resumed run."""
-    names = case.found.names
-    if case.channel != "optimizer" or not all(name.endswith(LEARNING_RATE) for name in names):
+    """The learning rate of Keras' optimizer alone differs, steps after resuming, and a counter of its callback begins anew."""
+    names, first = case.found.names, case.pair.offset + 1
+    later = case.pair.offset > 0 and case.step > first
+    if case.channel != "optimizer" or not later or not all(name.endswith(LEARNING_RATE) for name in names):
         return None
-    counters = counters_begun_anew(case, case.pair.offset + 1) if case.pair.offset else []
+    counters = [one for one in counters_begun_anew(case, first) if OF_RATES.search(one.name)]
     if not counters:
         return None
     return f"{case.names} differs at step {case.step}, and {counters[0].sentence(case)}: that callback was not restored"
