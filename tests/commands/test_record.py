@@ -88,10 +88,7 @@ def test_workers_that_seed_themselves(here: Path, capfd: pytest.CaptureFixture[s
     assert __main__.main(["compare", "a", "b"]) == 3
     told = capfd.readouterr().out
     assert "differs: first seen at step 1, in the batch" in told
-    assert (
-        "a generator that cannot be seen, such as those in a DataLoader's workers (a guess)"
-        in told
-    )
+    assert "a generator that cannot be seen, such as those in a DataLoader's workers (a guess)" in told
 
 
 def test_the_variables_that_the_observer_reads(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

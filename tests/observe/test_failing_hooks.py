@@ -31,13 +31,8 @@ HOOKS = {
         "keras.before": "fit, eager",
         "keras.after": "fit, eager",
         "keras._record": "fit, eager",
-<<<<<<< .merge_file_aAiFhY
         "keras_fit.after_batch": "fit, XLA",
         "tf_data._add": "own, tf.data",
-=======
-        "keras.after_batch": "fit, XLA",
-        "keras._watch_train_step": "fit, own step",
->>>>>>> .merge_file_DuyI7r
     },
     "jax_by_hand": {
         "calls._before": "update",
