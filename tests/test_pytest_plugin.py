@@ -70,7 +70,7 @@ def test_twice(assert_reproducible):
 """
 FAILED = {
     "test_time_as_seed": "AssertionError: not reproducible: restart: differs at step 0, generator, python: a seed is taken "
-    "from the time or from the system's entropy: 3 runs with",
+    "from the time, the process number or the system's entropy: 3 runs with",
     "test_old_batches": ", batch, 0: the generator `python` at step 1 of the resumed run is that of step 1 of the",
     "test_no_control": "AssertionError: not reproducible: seed: same: another seed changes nothing",
     "test_fails": "repro.errors.ReproError: verify: the command fails as it stands: it ended with code 3: no data",

@@ -38,7 +38,7 @@ def test_a_command_is_asked_nothing_that_its_runs_do_not_carry_out(question: Que
     assert question.evidence == "record"
     for change in question.changes:
         assert not declared(change) & OF_TRAINERS_ALONE
-        assert change.course in ("straight", "kill", "stop") and change.runtime in ("host", "image")
+        assert change.course in ("straight", "kill", "stop", "alone") and change.runtime in ("host", "image")
 
 
 def test_what_is_declared_is_what_is_not_so_by_itself() -> None:
