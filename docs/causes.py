@@ -10,21 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from repro.compare.reasons import (
-    beginning,
-    copies,
-    counters,
-    course,
-    draws,
-    generators,
-    gradients,
-    later,
-    resumed,
-    rounded,
-    scalars,
-    states,
-    whole,
-)
+from repro.compare.reasons import GROUPS, whole
 from repro.compare.reasons.case import GUESS, HASHES, RUNS, Rule
 from repro.verify import dependence
 from repro.verify.causes import HYPOTHESES
@@ -35,21 +21,6 @@ TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
 MORE = {whole: (whole.other_numerics,)}
 """Rules that are asked before all others."""
-GROUPS = (
-    counters,
-    course,
-    scalars,
-    rounded,
-    copies,
-    states,
-    gradients,
-    later,
-    generators,
-    draws,
-    resumed,
-    beginning,
-    whole,
-)
 
 
 def row(*cells: str) -> str:
@@ -64,7 +35,7 @@ def table(rules: tuple[Rule, ...]) -> list[str]:
 def tables() -> str:
     """A table for each file of rules, one for the causes that runs test, and one for the changes of `verify`."""
     lines: list[str] = []
-    for group in GROUPS:
+    for group in (*GROUPS, whole):
         title = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
         rules = MORE.get(group, ()) + group.RULES
         lines += [f"## {title}", "", *table(rules), ""]

@@ -38,23 +38,25 @@ from repro.compare.reasons import (
 from repro.compare.reasons.case import Case, Reason, Rule
 from repro.compare.reasons.whole import other_numerics
 
-__all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
+__all__ = ["GROUPS", "RULES", "Reason", "Rule", "other_numerics", "reason"]
 
-RULES: tuple[Rule, ...] = (
-    *counters.RULES,
-    *course.RULES,
-    *scalars.RULES,
-    *rounded.RULES,
-    *copies.RULES,
-    *states.RULES,
-    *gradients.RULES,
-    *later.RULES,
-    *generators.RULES,
-    *draws.RULES,
-    *resumed.RULES,
-    *beginning.RULES,
+GROUPS = (
+    counters,
+    course,
+    scalars,
+    rounded,
+    copies,
+    states,
+    gradients,
+    later,
+    generators,
+    draws,
+    resumed,
+    beginning,
 )
-"""Rules in the order in which they are asked; the last one always knows a reason."""
+"""Files of rules in the order in which they are asked."""
+RULES: tuple[Rule, ...] = tuple(rule for group in GROUPS for rule in group.RULES)
+"""The rules; the last one always knows a reason."""
 
 
 def reason(difference: Difference) -> Reason:
