@@ -186,7 +186,7 @@ def _outcome(planted: Trial, whole: Record, without: Pair) -> PlantedFault:
     other = pairs(whole, record, resumed=True)[0].b
     drawn = without.b.moving() | other.moving()  # the state of another generator is noise, if nothing seeds it
     shows = any(
-        _drawn(without.b.steps[step], drawn) != _drawn(other.steps[step], drawn)
+        _differ(_drawn(without.b.steps[step], drawn), _drawn(other.steps[step], drawn))
         for step in without.b.steps.keys() & other.steps.keys()
     )
     # No record has the state of a program's own generator. One that is made anew for each batch decides nothing.
@@ -198,6 +198,12 @@ def _drawn(hashes: Hashes, drawn: Set[str]) -> Hashes:
     """Hashes of a step, of its generators those that are drawn from."""
     generators = {name: code for name, code in hashes.get("generator", {}).items() if name in drawn}
     return hashes | {"generator": generators}
+
+
+def _differ(a: Hashes, b: Hashes) -> bool:
+    """True if something that both have differs: whether a copy of the weights is found may depend on Python's garbage."""
+    both = [(a[channel], b[channel]) for channel in a.keys() & b.keys()]
+    return any(ours[name] != theirs[name] for ours, theirs in both for name in ours.keys() & theirs.keys())
 
 
 def _channel(difference: Difference, without: Pair) -> str:

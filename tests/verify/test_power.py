@@ -93,6 +93,15 @@ def test_what_differs_without_the_fault_too_does_not_show_it(trial: Trial) -> No
     assert [fault.part for fault in result.of("not seen")] == ["average"]
 
 
+def test_a_copy_of_the_weights_that_only_one_run_shows_is_no_effect_of_a_fault(trial: Trial) -> None:
+    """... as it may be Python's garbage."""
+    steps = resumed(2)
+    steps[1]["copies"] = {"OrderedDict.w": sha(1)}
+    trial.record = record.read(write(trial.folder / "other", steps))
+    result, _ = measured(trial, {"slots": SEEN["slots"]})
+    assert [fault.part for fault in result.of("not seen")] == ["average"]
+
+
 def test_what_was_not_put_back_shows_nothing(trial: Trial) -> None:
     result, _ = measured(trial, SEEN, planted=False)
     assert str(result).startswith("; no fault was planted: rate (equal to the first)")
