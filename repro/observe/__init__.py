@@ -21,6 +21,7 @@ batches             batches of PyTorch's loaders, or what modules are called wit
 graphs              the batch that a function of TensorFlow is given while it is traced
 entries             functions that a PyTorch program comes to call
 scalars             numbers that a step of PyTorch depends on
+optimizers          one optimizer of PyTorch: its parameters by their names
 copies              copies of the weights, as averages
 samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from ..observe import copies, modules, scalars
+from ..observe import copies, modules, optimizers, scalars
 from ..observe import pytorch as observed
 from . import controls, generators, loaders
 from .controls import Part
@@ -184,7 +184,7 @@ def _scaler() -> Optional[Any]:
 
 def of_module(torch: Any, optimizer: Any) -> dict[str, Part]:
     """The buffers of the modules that are trained, and each copy of the weights."""
-    watched = observed.ObservedOptimizer(0, optimizer, scalars.Schedules(torch, None))
+    watched = optimizers.ObservedOptimizer(0, optimizer, scalars.Schedules(torch, None))
     parameters = [parameter for _, parameter in watched.parameters(optimizer)]
     roots = [root for root in (reference() for reference in watched.roots) if root is not None]
     parts: dict[str, Part] = {}
