@@ -1,4 +1,4 @@
-"""Scaled attention under portable numerics of any PyTorch program."""
+"""Attention under portable numerics: a query depends on the keys that it sees alone."""
 
 import json
 from typing import Any
@@ -25,3 +25,11 @@ def test_a_query_depends_on_the_keys_that_it_sees_alone(results: dict[str, Any])
 
 def test_added_numbers_second_gradients_dropout_and_vmap(results: dict[str, Any]) -> None:
     assert results["others"] == []
+
+
+def test_jax() -> None:
+    assert json.loads(program("jax", "jax_attention.py")) == {"split": {}, "products": []}
+
+
+def test_keras() -> None:
+    assert json.loads(program("tensorflow", "tensorflow_attention.py")) == {}

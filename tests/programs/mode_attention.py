@@ -97,8 +97,56 @@ def split() -> list[str]:
             for numbers in (False, True)
         }
         ways |= {f"cache {size}": (causal, by_cache(size)) for size in (1, 4, 13)}
+        garbage = torch.full((2, 4, 5, 16), torch.nan)
+        hidden = torch.cat([SEEN, torch.zeros(2, 1, 9, 5, dtype=torch.bool)], -1)
+        for name, mask in ("bool", hidden), ("numbers", torch.zeros(hidden.shape).masked_fill(~hidden, -torch.inf)):
+            key, value = beside(KEY, garbage, False), beside(VALUE, garbage, False)
+            ways[f"NaN that is hidden by {name}"] = masked, attention(QUERY, key, value, mask)
         ways["a sample alone"] = masked[1:], attention(QUERY[1:], KEY[1:], VALUE[1:], SEEN[1:])
+        ways |= by_products() | by_modules() | {"a long softmax": (long_softmax(0), long_softmax(9000))}
     return [name for name, (whole, parts) in ways.items() if not torch.equal(whole, parts)]
+
+
+def eager(query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None = None) -> Tensor:
+    """Attention by products, as programs write it."""
+    scores = query @ key.mT / 4
+    return (scores if seen is None else scores.masked_fill(~seen, LOWEST)).softmax(-1).to(value.dtype) @ value
+
+
+def by_products() -> dict[str, tuple[Tensor, Tensor]]:
+    """The same splits of attention by products, of several types."""
+    ways = {}
+    hidden = torch.cat([torch.ones(9, 13, dtype=torch.bool), torch.zeros(9, 5, dtype=torch.bool)], -1)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
+        value = VALUE.to(dtype)
+        more = beside(value, torch.full((2, 4, 5, 16), 1e4, dtype=dtype), False)
+        padded = eager(QUERY, beside(KEY, random(2, 4, 5, 16) * 100, False), more, hidden)
+        ways[f"products, {dtype}"] = eager(QUERY, KEY, value), padded
+        triangle = torch.ones(13, 13, dtype=torch.bool).tril()
+        steps = [eager(KEY[:, :, t : t + 1], KEY[:, :, : t + 1], value[:, :, : t + 1]) for t in range(13)]
+        ways[f"products, {dtype}, cache"] = eager(KEY, KEY, value, triangle), torch.cat(steps, -2)
+    ways["one matrix"] = ways["products, torch.float32"][0][0, 0], eager(QUERY[0, 0], KEY[0, 0], VALUE[0, 0])
+    ways["einsum"] = torch.einsum("bhts,bhsd->bhtd", (QUERY @ KEY.mT / 4).softmax(-1), VALUE), eager(QUERY, KEY, VALUE)
+    return ways
+
+
+def by_modules() -> dict[str, tuple[Tensor, Tensor]]:
+    """A module with padding and without, that returns weights or not."""
+    torch.manual_seed(0)
+    module = torch.nn.MultiheadAttention(16, 4, batch_first=True)
+    x, more = random(3, 8, 16), random(3, 13, 16)
+    more[:, :8] = x
+    hidden = (torch.arange(13) > 7).expand(3, 13)
+    results = {}
+    for need in (False, True):
+        padded, _ = module(more, more, more, key_padding_mask=hidden, need_weights=need)
+        results[f"module {need}"] = module(x, x, x, need_weights=need)[0], padded[:, :8]
+    return results
+
+
+def long_softmax(more: int) -> Tensor:
+    row = torch.cat([random(1, 20), torch.full((1, more), -torch.inf)], 1)
+    return torch.stack([row.softmax(1)[:, :20], row.log_softmax(1)[:, :20], row.logsumexp(1).expand(1, 20)])
 
 
 # --- others -----------------------------------------------------------------------------------------------------------

@@ -9,14 +9,12 @@ from repro.portable.numbers import tables
 from repro.portable.numbers.constants import BITS, EXP_BITS, EXP_SPLIT, POWER_BITS
 
 
-def exponentials(steps: Array, seen: Array) -> tuple[Array, Array, int]:
-    """exp of each row of steps, in units of 2^-20, over that of the row's largest, in units of 2^-bits.
+def exponentials(steps: Array, seen: Array) -> tuple[Array, Array]:
+    """exp of each row of steps, in units of 2^-20, over that of the row's largest, in units of 2^-40.
 
-    Returns them, float64, the sums of the nearest integers, of size 1 on the last axis, and bits: 40, or fewer so that
-    sums stay below 2^53. What is not seen is 0, and is no largest. A row with NaN has NaN for a sum.
+    Returns them, float64, and the sums of the nearest integers, of size 1 on the last axis, each rounded once. What is not seen is 0, and is no largest. A row with NaN has NaN for a sum.
     """
     coarse, fine = tables.exp()
-    bits = min(POWER_BITS, 53 - (steps.shape[-1] - 1).bit_length())
     result = np.zeros(steps.shape)
     for at in np.ndindex(steps.shape[:-1]):
         row = steps[at][seen[at]]
@@ -26,13 +24,17 @@ def exponentials(steps: Array, seen: Array) -> tuple[Array, Array, int]:
             index = np.rint(distance).astype(np.int64)
             power = coarse[index >> EXP_SPLIT] * fine[index % 2**EXP_SPLIT]  # of 26 bits each: exact
             power = np.where(distance < 2**27 - 1, power, 0) * (1 - (distance - index) / 2**EXP_BITS)
-            result[at][seen[at]] = np.where(np.isnan(below), np.nan, power * 2.0**bits)
-    return result, np.rint(result).sum(-1, keepdims=True), bits
+            result[at][seen[at]] = np.where(np.isnan(below), np.nan, power * 2.0**POWER_BITS)
+    total = np.empty((*steps.shape[:-1], 1))
+    for at in np.ndindex(steps.shape[:-1]):
+        row = np.rint(result[at])
+        total[at] = np.nan if np.isnan(row).any() else float(sum(map(int, row)))
+    return result, total
 
 
 def softmax(x: Array) -> Array:
     """Of the last axis; the sum divides as its reciprocal."""
-    powers, total, _ = exponentials(f64(x) * 2.0**EXP_BITS, np.ones(x.shape, bool))
+    powers, total = exponentials(f64(x) * 2.0**EXP_BITS, np.ones(x.shape, bool))
     return r32(powers * (1.0 / total))
 
 
@@ -64,7 +66,7 @@ def _shares(query: Array, key: Array, mask: Array | None, causal: bool, scale: f
     if causal:
         rows, columns = np.indices(scores.shape[-2:])
         seen &= columns - scores.shape[-1] <= rows - scores.shape[-2]
-    powers, total, _ = exponentials(np.rint(scores * (_scale(query, scale) * 2.0**EXP_BITS)), seen)
+    powers, total = exponentials(np.rint(scores * (_scale(query, scale) * 2.0**EXP_BITS)), seen)
     return r32(powers * (1.0 / np.where(total == 0, 1.0, total)))
 
 

@@ -19,7 +19,7 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float = 0.0, mean: bo
     below the largest of its row, 2^12 at most; the label's counts 1 - smoothing, the mean of all counts smoothing.
     """
     z = f64(logits)
-    _, total, bits = exponentials(np.rint(z * 2.0**EXP_BITS), np.ones(z.shape, bool))
+    _, total = exponentials(np.rint(z * 2.0**EXP_BITS), np.ones(z.shape, bool))
     losses = []
     for row, label, s in zip(z, labels, total[:, 0], strict=True):
         if np.isnan(s):
@@ -29,7 +29,7 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float = 0.0, mean: bo
         distance = distances[label]
         if smoothing:
             distance = np.rint(distance * (1.0 - smoothing)) + np.rint(distances.sum() * (smoothing / len(row)))
-        losses.append(logarithm(float(s) * 2.0**-bits) + float(distance) * 2.0**-LOSS_BITS)
+        losses.append(logarithm(float(s) * 2.0**-POWER_BITS) + float(distance) * 2.0**-LOSS_BITS)
     return r32(np.sum(losses) * (1.0 / len(losses))) if mean else np.sum(losses)
 
 
@@ -45,7 +45,7 @@ def logarithm(s: float) -> float:
 
 def cross_entropy_gradients(logits: Array, labels: Array, gradient: Array, smoothing: float = 0.0, mean: bool = True):
     """Softmax, a multiple of 2^-40, less the target: 1 - smoothing for the label, and smoothing / V for every class."""
-    powers, total, _ = exponentials(np.rint(f64(logits) * 2.0**EXP_BITS), np.ones(logits.shape, bool))
+    powers, total = exponentials(np.rint(f64(logits) * 2.0**EXP_BITS), np.ones(logits.shape, bool))
     powers = np.rint(powers)
     target = np.zeros(logits.shape)
     target[np.arange(len(labels)), labels] = 1.0 - smoothing

@@ -16,14 +16,14 @@ def _cross_entropy_forward(xp: Backend, logits, labels, smoothing: float = 0.0, 
     """
     own = xp.one_hot(labels, logits.shape[1])
     z = xp.f64(logits)
-    power, total, bits = powers(xp, xp.rint(z * 2.0**EXP_BITS))
+    power, total = powers(xp, xp.rint(z * 2.0**EXP_BITS))
     target = own * (1.0 - smoothing) + smoothing / logits.shape[1] if smoothing else own
     residual = xp.r32(xp.rint(xp.rint(power) * (1.0 / total) * 2.0**POWER_BITS) * 2.0**-POWER_BITS - target)
     away = xp.rint(xp.clip(xp.maximum_of(z) - z, 0.0, LARGEST_DISTANCE) * 2.0**LOSS_BITS)
     distance = xp.sum(own * away, (-1,))
     if smoothing:
         distance = xp.rint(distance * (1.0 - smoothing)) + xp.rint(xp.sum(away, (-1,)) * (smoothing / logits.shape[1]))
-    each = logarithm(xp, total * 2.0**-bits) + distance * 2.0**-LOSS_BITS
+    each = logarithm(xp, total * 2.0**-POWER_BITS) + distance * 2.0**-LOSS_BITS
     total = xp.reshape(xp.sum(each, (0, 1)), ())
     if mean:
         total = xp.r32(xp.total(total) * (1.0 / (logits.shape[0] * xp.ranks.size)))

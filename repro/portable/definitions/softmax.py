@@ -8,7 +8,7 @@ from repro.portable.definitions.functions.logarithmic import log
 from repro.portable.definitions.grids import Operation, exact_dot, exact_sum
 from repro.portable.definitions.sums import exact
 from repro.portable.definitions.xp import Array, Backend
-from repro.portable.numbers.constants import EXP_BITS
+from repro.portable.numbers.constants import EXP_BITS, POWER_BITS
 
 LAST = (-1,)
 
@@ -18,7 +18,7 @@ def shares(xp: Backend, x: Array) -> Array:
     if is_float64(x):
         power = exp(xp, x - xp.maximum_of(x))
         return power / exact(xp, power, LAST)
-    power, total, _ = powers(xp, xp.f64(x) * 2.0**EXP_BITS)
+    power, total = powers(xp, xp.f64(x) * 2.0**EXP_BITS)
     return xp.f32(power * (1.0 / total))
 
 
@@ -32,7 +32,7 @@ def shares_backward(xp: Backend, y: Array, gradient: Array, slices: int = 1) -> 
 
 
 def _forward(xp: Backend, x: Array):
-    power, total, _ = powers(xp, xp.f64(x) * 2.0**EXP_BITS)
+    power, total = powers(xp, xp.f64(x) * 2.0**EXP_BITS)
     y = xp.r32(power * (1.0 / total))
     return y, (y,)
 
@@ -52,8 +52,8 @@ def log_softmax(xp: Backend, x: Array) -> Array:
         below = x - xp.maximum_of(x)
         return below - log(xp, exact(xp, exp(xp, below), LAST))
     z = xp.f64(x)
-    _, total, bits = powers(xp, z * 2.0**EXP_BITS)
-    return xp.r32((z - xp.maximum_of(z)) - logarithm(xp, total * 2.0**-bits))
+    _, total = powers(xp, z * 2.0**EXP_BITS)
+    return xp.r32((z - xp.maximum_of(z)) - logarithm(xp, total * 2.0**-POWER_BITS))
 
 
 def log_softmax_backward(xp: Backend, y: Array, gradient: Array) -> Array:

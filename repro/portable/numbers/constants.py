@@ -22,7 +22,7 @@ EXP_BITS = 20
 EXP_SPLIT = 13
 """Bits of exp's index that belong to the second of its two tables."""
 POWER_BITS = 40
-"""The summands of a softmax' denominator are multiples of 2^-POWER_BITS, or of fewer bits in rows above 2^13."""
+"""The summands of a softmax' denominator are multiples of 2^-POWER_BITS."""
 LOSS_BITS = 24
 """Losses of samples are multiples of 2^-LOSS_BITS."""
 LARGEST_DISTANCE = 2.0**12

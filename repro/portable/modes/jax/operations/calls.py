@@ -36,12 +36,15 @@ def adds(x: Array, axes: Sequence[int]) -> bool:
     return Backend.calls_kernels() and x.dtype == jnp.float32 and x.size >= LEAST_WORK and together
 
 
-def product(a: Array, b: Array) -> Array:
-    """float32 [B, M, K] and [B, K, N] -> [B, M, N], rounded once: a grid for each row, and for each column."""
+def product(a: Array, b: Array, unit: Array | float = 1.0) -> Array:
+    """float32 [B, M, K] and [B, K, N] -> [B, M, N], rounded once: a grid for each row, and for each column.
+
+    Times a power of two for each matrix, [B, 1, 1], before they are rounded.
+    """
     batch, rows, terms = a.shape
     q, p = quantized(a.reshape(batch * rows, terms), terms + terms % 2)
     w, s = panels(b)
-    units = p.astype(jnp.float64)[:, None] * 2.0 ** (-2 * BITS)
+    units = (p.astype(jnp.float64).reshape(batch, rows, 1) * (unit * 2.0 ** (-2 * BITS))).reshape(-1, 1)
     return _multiplied(q, w, units, s, (batch, rows, b.shape[-1]))
 
 

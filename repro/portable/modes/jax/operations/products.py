@@ -22,7 +22,14 @@ def dot_general(
     a, b, shape = as_matrices(lhs, rhs, dimension_numbers)
     if not lhs.size or not rhs.size:
         return jnp.zeros(shape, a.dtype)
-    return product(a, b, slices_of(precision, slices)).reshape(shape)
+    slices = slices_of(precision, slices)
+    (summed_a, summed_b), (batch, _) = dimension_numbers
+    last = lhs.ndim - 1 in summed_a, rhs.ndim - 1 in summed_b
+    if batch and last == (True, False):
+        return of_any_form(a, b, slices).reshape(shape)
+    if batch and last == (False, True):
+        return of_any_form(b.mT, a.mT, slices).mT.reshape(shape)
+    return product(a, b, slices).reshape(shape)
 
 
 def as_matrices(lhs: Array, rhs: Array, dimension_numbers: Any) -> tuple[Array, Array, tuple[int, ...]]:
@@ -60,3 +67,11 @@ def product(a: Array, b: Array, slices: int) -> Array:
     if slices == 1 and calls.multiplies(a, a.shape[1], a.shape[2], b.shape[2]):
         return calls.product(a, b)
     return products.batched(Backend, a, b, slices)
+
+
+def of_any_form(a: Array, b: Array, slices: int) -> Array:
+    """The same, where the first factor may be weights: see repro.portable.definitions.products.by_form."""
+    a, b = of_one_type(a, b)
+    if slices == 1 and calls.multiplies(a, a.shape[1], a.shape[2], b.shape[2]):
+        return calls.product(*products.of_one_form(Backend, a, b, products.are_weights(Backend, a)))
+    return products.by_form(Backend, a, b, slices)

@@ -26,7 +26,7 @@ def bmm(self: Tensor, mat2: Tensor, *, slices: int) -> Tensor:
 @define("addmm")
 @as_given
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, slices: int) -> Tensor:
-    if alpha == beta == 1 and self.dim() == 1 and mat1.numel() and mat2.numel():
+    if alpha == beta == 1 and self.dim() == 1 and mat1.numel() and mat2.numel() and not run(products.are_weights, mat1):
         return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]), slices=slices)
     return plus(product(mat1, mat2, slices), self, beta, alpha)
 
@@ -70,7 +70,12 @@ def product(a: Tensor, b: Tensor, slices: int) -> Tensor:
     """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
     if not a.numel() or not b.numel():
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
-    return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=slices)
+    found = run(products.are_weights, a)
+    many = int(found.sum())
+    if many == found.numel():
+        return run(products.weighted, a, b, slices=slices)
+    y = run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=slices)
+    return torch.where(found, run(products.weighted, a, b, slices=slices), y) if many else y
 
 
 def plus(y: Tensor, added: Tensor, beta: Any, alpha: Any) -> Tensor:

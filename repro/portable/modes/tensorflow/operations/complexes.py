@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -187,4 +186,4 @@ def _turned(x: Array, given: Attributes, transpose: str, adjoint: str) -> Array:
 
 @define_complex("Einsum")
 def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
-    return products.einsum_by(given, list(operands), _summed, partial(product, slices=slices))
+    return products.einsum_by(given, list(operands), _summed, lambda a, b, _: product(a, b, slices))

@@ -29,6 +29,44 @@ def product(a: Array, b: Array, slices: int) -> Array:
     return multiply(Backend, a, b, slices=slices)
 
 
+def of_any_form(a: Array, b: Array, slices: int) -> Array:
+    """The same, where the first factor may be weights: see repro.portable.definitions.products."""
+    found = products.are_weights(Backend, a) if a.size and b.size else np.zeros(1, bool)
+    if found.all():
+        return _weighted(a, b, slices)
+    y = product(a, b, slices)
+    return np.where(found, _weighted(a, b, slices), y) if found.any() else y
+
+
+def _weighted(a: Array, b: Array, slices: int) -> Array:
+    if not integers.fits(a, a.shape[-1]):
+        return products.weighted(Backend, a, b, slices)
+    outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (reshaped(np.broadcast_to(x, (*outer, *x.shape[-2:])), (-1, *x.shape[-2:])) for x in (a, b))
+    second, s = integers.quantized(b, (-1,), slices)
+    first, p = integers.quantized(a * s.swapaxes(-1, -2), (-1,), slices)
+    total = product_of_slices(integers.multiply, first, second)
+    return run((-2,), _rounded, total, p).reshape(*outer, a.shape[-2], b.shape[-1])
+
+
+def _rounded(xp: Any, total: Any, p: Any) -> Any:
+    return xp.r32(scaled(xp, total, 2 * BITS, p))
+
+
+def as_stored(a: Array, b: Array, last: tuple[bool, bool], slices: int) -> Array:
+    """The product. `last`: for each factor, if the axis that is summed over is the last one, as the program has it.
+
+    Dense layers, whose weight has no batch, pay nothing.
+    """
+    if min(a.ndim, b.ndim) == 2:
+        return product(a, b, slices)
+    if last == (True, False):
+        return of_any_form(a, b, slices)
+    if last == (False, True):
+        return of_any_form(b.swapaxes(-1, -2), a.swapaxes(-1, -2), slices).swapaxes(-1, -2)
+    return product(a, b, slices)
+
+
 def _by_kernels(a: Array, b: Array, slices: int) -> Array:
     """A product by kernels of int16. Each operand is stored by rows or by columns."""
     rows, columns = a.shape[-2], b.shape[-1]
@@ -70,19 +108,22 @@ def matmul(given: Attributes, a: Array, b: Array, slices: int) -> Array:
     a = a.swapaxes(-1, -2) if given.get("transpose_a") or given.get("adj_x") else a
     b = b.swapaxes(-1, -2) if given.get("transpose_b") or given.get("adj_y") else b
     checked(a, b)
-    return cast_back(product(a, b, slices), dtype)
+    last = (
+        not given.get("transpose_a") and not given.get("adj_x"),
+        bool(given.get("transpose_b") or given.get("adj_y")),
+    )
+    return cast_back(as_stored(a, b, last, slices), dtype)
 
 
 @define("Einsum", reads=())
 def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
     arrays = [as_float32(each) for each in operands]
-    return cast_back(einsum_by(given, arrays, total, partial(product, slices=slices)), operands[0].dtype)
+    return cast_back(einsum_by(given, arrays, total, partial(as_stored, slices=slices)), operands[0].dtype)
 
 
 def einsum_by(given: Attributes, arrays: list[Array], add: Function, multiply: Function) -> Array:
     """An einsum of one or two operands, by functions that add along axes, which stay with size 1, and that multiply matrices.
-
-    Axes that both have are batch axes, or are summed over.
+    The latter is as_stored, or one like it. Axes that both have are batch axes, or are summed over.
     """
     inputs, output = given["equation"].replace(" ", "").split("->")
     terms = inputs.split(",")
@@ -106,9 +147,10 @@ def einsum_by(given: Attributes, arrays: list[Array], add: Function, multiply: F
     sizes = dict(zip(first + second, a.shape + b.shape, strict=True))
     shape = [[sizes[name] for name in names] for names in (batch, rows, summed, columns)]
     flat = [math.prod(each) for each in shape[1:]]
+    last = first[-1:] in summed, second[-1:] in summed
     a = reshaped(a.transpose([first.index(name) for name in (*batch, *rows, *summed)]), (*shape[0], *flat[:2]))
     b = reshaped(b.transpose([second.index(name) for name in (*batch, *summed, *columns)]), (*shape[0], *flat[1:]))
-    result = multiply(a, b).reshape(*shape[0], *shape[1], *shape[3])
+    result = multiply(a, b, last).reshape(*shape[0], *shape[1], *shape[3])
     return _expanded(result, "".join((*batch, *rows, *columns)), output)
 
 

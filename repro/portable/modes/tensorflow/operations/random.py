@@ -225,7 +225,7 @@ def poisson_by_seed(given: Attributes, shape: Any, seed: Any, rate: Any) -> Any:
 def _chosen(given: Attributes, logits: Array, drawn: Array) -> Array:
     """The class in whose share of the sum of exp(logits) each number of [0, 1) lies: [N, V], [N, S] -> [N, S]."""
     steps = np.rint(logits.astype(np.float32).astype(np.float64) * 2.0**20)
-    power, total, _ = exponentials.powers(Backend, steps)
+    power, total = exponentials.powers(Backend, steps)
     ends = np.rint(power).cumsum(-1)
     place = drawn * total
     classes = np.stack([np.searchsorted(row, at, side="right") for row, at in zip(ends, place, strict=True)])
