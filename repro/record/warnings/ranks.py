@@ -28,11 +28,19 @@ def _replicated(a: Process, b: Process, step: int) -> bool:
     return bool(ours) and ours == theirs
 
 
+def _share_tensors(a: Process, b: Process) -> bool:
+    """True if two ranks hold parts of the same tensors, and so may compute with one batch."""
+    groups = {group for line in a.lines.values() for group in line.shared}
+    return any({str(a.rank), str(b.rank)} <= {*group.split(",")} for group in groups)
+
+
 def ranks_with_equal_batches(record: Record) -> Iterator[str]:
     """Ranks with the same weights get equal batches. (Ranks that share a model's layers rightly do.)"""
     for a, b in _pairs(record):
         steps = _shared(a, b)
         batches = [(a.steps[step].get("batch"), b.steps[step].get("batch")) for step in steps]
+        if _share_tensors(a, b):
+            continue
         if len(steps) > 1 and _replicated(a, b, steps[-1]) and all(ours and ours == theirs for ours, theirs in batches):
             yield f"ranks {a.rank} and {b.rank} had equal batches in each of {counted(len(steps), 'step')}, and have equal weights"
 
