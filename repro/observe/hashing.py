@@ -22,6 +22,8 @@ MAX_DEPTH = 32  # levels of nested containers; below them there must be a cycle
 SHORT = 100  # characters of a text whose hash is remembered
 COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # types of TensorFlow that consist of several arrays
 
+SPREAD = "JAX: arrays of which each process holds a part are hashed only in compiled steps of Optax and Equinox"
+
 content_folder: Optional[str] = None  # with --keep, the folder for the bytes of all that is hashed
 
 
@@ -206,6 +208,9 @@ def hash_or_note(value: Any, name: str, required: bool = False) -> Optional[str]
     `required`: so does a leaf of any type but a function; a batch or an option may be something else, and no state.
     """
     try:
+        if memory.is_spread(value):
+            recorder.unseen(SPREAD)
+            return None
         code = hash_leaf(value)
     except Exception as error:
         recorder.unseen(f"{name}, of type {type(value).__name__}, is not hashed: {error}")
