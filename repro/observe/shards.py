@@ -9,16 +9,18 @@ To gather moves numbers and computes none, so it changes no bit of the program.
 """
 
 import hashlib
+import math
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from . import recorder
 from .recorder import Arrays
 
 WAIT = 60.0  # seconds; a program's own collectives wait for 10 minutes or longer
-PORTION = 1 << 28  # bytes of whole tensors that are in memory together, if one alone is not larger
+PORTION = 1 << 28  # bytes of whole tensors that are in memory together, or few more than this
+LARGEST = 8  # bytes of a number
 ALL, OTHERS, LATE = "all", "others", "late"  # what the ranks agree on: to gather, or why not
 UNKNOWN = "?"
 PARTS = {
@@ -27,6 +29,9 @@ PARTS = {
 }
 
 Group = tuple[int, ...]  # the ranks that share a tensor
+Part = tuple[
+    int, Any, Any
+]  # a rank's place among them; the axis that they divide, or the shape of what is flattened; a tensor
 
 
 class FlatParameter(NamedTuple):
@@ -128,27 +133,71 @@ def _agreed(group: Group, what: str) -> str:
 
 
 def _gathered(distributed: Any, arrays: Arrays) -> Iterator[Arrays]:
-    """Gathers tensor by tensor, and yields them in portions."""
-    pieces: dict[str, Arrays] = {}  # by flattened parameter
+    """Gathers the arrays of a group of ranks, and yields them in portions."""
+    for portion in _portions(arrays):
+        parts = {array[:2]: part for array in portion if (part := _part(distributed, array[2])) is not None}
+        joined = _joined(distributed, portion, parts)
+        for channel, name, leaf in portion:
+            if type(leaf) is not Piece and (channel, name) not in parts:
+                try:
+                    joined.append((channel, name, _full_tensor(leaf)))
+                except Exception as error:  # on all ranks, which go on with the next one
+                    recorder.unseen(f"{name} ({channel}), which ranks share, is not gathered: {error}")
+        yield joined
+
+
+def _portions(arrays: Arrays) -> Iterator[Arrays]:
+    """The arrays in portions, which end at the same one on all ranks, though a rank may have nothing of a flattened parameter."""
+    owners: dict[Any, Arrays] = {}
+    for channel, name, leaf in arrays:
+        owners.setdefault(leaf.of.name if type(leaf) is Piece else (channel, name), []).append((channel, name, leaf))
     portion: Arrays = []
     size = 0
-    for channel, name, leaf in arrays:
-        if type(leaf) is Piece:
-            pieces.setdefault(leaf.of.name, []).append((channel, name, leaf))
-            continue
-        try:
-            tensor = _full_tensor(leaf)
-        except Exception as error:  # on all ranks, which go on with the next one
-            recorder.unseen(f"{name} ({channel}), which ranks share, is not gathered: {error}")
-            continue
-        portion.append((channel, name, tensor))
-        size += tensor.numel() * tensor.element_size()
+    for own in owners.values():
+        leaf = own[0][2]
+        size += LARGEST * math.prod(leaf.of.shape if type(leaf) is Piece else leaf.shape)
+        portion += own
         if size > PORTION:
             yield portion
             portion, size = [], 0
     yield portion
-    for own in pieces.values():
-        yield _joined(distributed, own)
+
+
+def _part(distributed: Any, leaf: Any) -> Optional[Part]:
+    """This rank's part of what can be joined from parts alone; None of anything else, such as what two axes of ranks divide."""
+    if type(leaf) is Piece:
+        if leaf.tensor is None:
+            return None
+        is_piece = tuple(leaf.tensor.shape) == (leaf.of.length,)  # a count of steps is none, for example
+        return distributed.get_rank(leaf.of.group), leaf.of.shape if is_piece else None, _copied(leaf.tensor)
+    local, mesh = leaf._local_tensor, leaf.device_mesh
+    if mesh.ndim > 1 or type(leaf.placements[0]).__name__ != "Shard" or type(local) is not sys.modules["torch"].Tensor:
+        return None
+    return mesh.get_local_rank(), leaf.placements[0].dim, _copied(local)
+
+
+def _copied(tensor: Any) -> Any:
+    """A copy in the CPU's memory: of a view, all that it is a view of would be sent."""
+    return tensor.detach().cpu().clone()
+
+
+def _joined(distributed: Any, portion: Arrays, parts: dict[tuple[str, str], Part]) -> Arrays:
+    """Joins the parts that all ranks have, in the order of ranks; also of arrays of which this rank has none."""
+    leaves = [leaf for _, _, leaf in portion if type(leaf) is Piece or leaf.device_mesh.ndim == 1]
+    if not leaves:
+        return []
+    group = leaves[0].of.group if type(leaves[0]) is Piece else leaves[0].device_mesh.get_group()
+    everybody: list[Any] = [None] * distributed.get_world_size(group)
+    distributed.all_gather_object(everybody, parts, group=group)
+    joined: Arrays = []
+    for key in dict.fromkeys(key for each in everybody for key in each):
+        held = sorted((each[key] for each in everybody if key in each), key=lambda part: part[0])
+        way, tensor = held[0][1:]
+        if way is not None:
+            tensor = sys.modules["torch"].cat([part for _, _, part in held], way if isinstance(way, int) else 0)
+            tensor = tensor if isinstance(way, int) else tensor.reshape(way)
+        joined.append((*key, tensor))
+    return joined
 
 
 def _full_tensor(leaf: Any) -> Any:
@@ -159,26 +208,6 @@ def _full_tensor(leaf: Any) -> Any:
         return leaf.full_tensor()
     finally:
         logger.disabled = before
-
-
-def _joined(distributed: Any, own: Arrays) -> Arrays:
-    """Joins the pieces that all ranks have of a flattened parameter, and of what belongs to it."""
-    torch, flat = sys.modules["torch"], own[0][2].of
-    there = [(channel, name, piece.tensor) for channel, name, piece in own if piece.tensor is not None]
-    parts = {  # of a view all of its memory would be sent
-        (channel, name): (tuple(tensor.shape) == (flat.length,), tensor.detach().cpu().clone())
-        for channel, name, tensor in there
-    }
-    everybody: list[Any] = [None] * distributed.get_world_size(flat.group)
-    distributed.all_gather_object(everybody, parts, group=flat.group)
-    joined: Arrays = []
-    for channel, name in dict.fromkeys(key for each in everybody for key in each):
-        held = [each[channel, name] for each in everybody if (channel, name) in each]
-        is_piece, tensor = held[0]
-        if is_piece:
-            tensor = torch.cat([part for _, part in held]).reshape(flat.shape)
-        joined.append((channel, name, tensor))
-    return joined
 
 
 def _own_parts(arrays: Arrays) -> Arrays:
