@@ -21,6 +21,7 @@ from .recorder import Arrays
 WAIT = 60.0  # seconds; a program's own collectives wait for 10 minutes or longer
 PORTION = 1 << 28  # bytes of whole tensors that are in memory together, or few more than this
 LARGEST = 8  # bytes of a number
+SMALL = 1 << 20  # bytes of a whole tensor whose parts are sent together with others
 ALL, OTHERS, LATE = "all", "others", "late"  # what the ranks agree on: to gather, or why not
 UNKNOWN = "?"
 PARTS = {
@@ -164,14 +165,19 @@ def _portions(arrays: Arrays) -> Iterator[Arrays]:
 
 
 def _part(distributed: Any, leaf: Any) -> Optional[Part]:
-    """This rank's part of what can be joined from parts alone; None of anything else, such as what two axes of ranks divide."""
+    """This rank's part of what is joined from parts; None of what PyTorch gathers: what is large, or divided by two axes."""
     if type(leaf) is Piece:
         if leaf.tensor is None:
             return None
         is_piece = tuple(leaf.tensor.shape) == (leaf.of.length,)  # a count of steps is none, for example
         return distributed.get_rank(leaf.of.group), leaf.of.shape if is_piece else None, _copied(leaf.tensor)
     local, mesh = leaf._local_tensor, leaf.device_mesh
-    if mesh.ndim > 1 or type(leaf.placements[0]).__name__ != "Shard" or type(local) is not sys.modules["torch"].Tensor:
+    if (
+        leaf.numel() * LARGEST > SMALL
+        or mesh.ndim > 1
+        or type(leaf.placements[0]).__name__ != "Shard"
+        or type(local) is not sys.modules["torch"].Tensor
+    ):
         return None
     return mesh.get_local_rank(), leaf.placements[0].dim, _copied(local)
 
