@@ -54,6 +54,10 @@ def run(options: argparse.Namespace) -> int:
     result = compare(*options.folders)
     print(comparison.told(result), flush=True)
     if result.found and (options.narrow or options.bisect):
+        if result.layouts:
+            raise UsageError(
+                "compare: --narrow and --bisect compare runs of as many ranks, which share batches and tensors alike"
+            )
         log_to_console()
         stop_as_interrupted()
     if result.found and options.bisect:

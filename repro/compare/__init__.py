@@ -4,6 +4,7 @@ comparison                    all that is known of it, as `compare` shows it
 difference                    step, channel and names of the first divergence
 metrics                       the first value of a metric that differs
 alignment, pairs, names       which steps, optimizers and arrays of two records belong together
+layouts                       trainings that are split among ranks in different ways
 files, incidental             files of two runs by what they hold; times, paths and ids, which are no result
 incomplete                    why records without a difference are not called the same
 reasons                       why: a list of named rules

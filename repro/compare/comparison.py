@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from repro.compare import difference, distance, incomplete, reasons
+from repro.compare import difference, distance, incomplete, layouts, reasons
 from repro.compare.difference import Difference
 from repro.compare.distance import Distance, Point
 from repro.compare.facts import Cause, causes
@@ -27,6 +27,8 @@ class Comparison:
     growth: list[Point] = field(default_factory=list)
     facts: list[Cause] = field(default_factory=list)
     """Recorded facts that differ, most likely cause first."""
+    layouts: tuple[str, str] | None = None
+    """How ranks share the training, of both records, if that differs: all ranks of a record are one process here."""
     losses: str | None = None
     """The first of the reported losses that differs, in words, if losses were recorded."""
 
@@ -47,10 +49,14 @@ def compare(first: Path, second: Path) -> Comparison:
     UsageError where there is none or they cannot be compared, ReproError where one cannot be believed.
     """
     a, b = (record.read(place(path) or path) for path in (first, second))
+    split = (layouts.described(a), layouts.described(b)) if layouts.differ(a, b) else None
+    a, b = layouts.side_by_side(a, b)
     difference.check_comparable(a, b)
     if any(pair.offset for pair in pairs(b, a)) and not any(pair.offset for pair in pairs(a, b)):
-        a, b = b, a
-    return of_commands(a, b, difference.first_difference(a, b))
+        a, b, split = b, a, split and split[::-1]
+    comparison = of_commands(a, b, difference.first_difference(a, b))
+    comparison.layouts = split
+    return comparison
 
 
 def of_commands(a: Record, b: Record, first: Difference | None) -> Comparison:

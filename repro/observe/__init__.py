@@ -28,6 +28,7 @@ modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
 memory, digests     the bytes of arrays, read in place; SHA-256 of several at the same time
+shards              whole tensors of those that ranks share
 contents            zeros and NaN in what is hashed
 files               the files that the process writes
 recorder            the file of lines, and what keeps an exception from the program

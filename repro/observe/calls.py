@@ -11,7 +11,7 @@ import sys
 import weakref
 from typing import Any, NamedTuple, Optional
 
-from . import generators, hashing, recorder, scalars, traces
+from . import generators, hashing, memory, recorder, scalars, traces
 
 TRIES = 3  # calls until a function is known not to be a step
 WEIGHTS = (
@@ -22,6 +22,7 @@ WEIGHTS = (
 LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are not steps
 
 library_steps = False  # True if Optax, Equinox, Flax or Keras report steps: then these are the steps
+spread = False  # True once a call was given arrays of which other processes have parts
 functions: list[Any] = []  # weak references to functions that are steps, in the order of their first calls
 
 
@@ -211,6 +212,8 @@ def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -
     """Writes a step's line, with the weights after it."""
     active = recorder.active
     assert active is not None
+    if spread:
+        recorder.unseen(hashing.SPREAD)
     number = line.pop("number", None) or active.count()
     texts = {f"{index}.{name}": text for name, text in line.pop("scalars").items()}
     active.step(number, {**line, "scalars": texts, "weights": weights})
@@ -248,8 +251,10 @@ def _has_weights(function: CompiledFunction, seen: list[Seen]) -> bool:
 
 
 def hashed(leaves: traces.Leaves) -> list[Seen]:
-    """The hashes of arrays that can be read."""
-    codes = hashing.hash_named(leaves, "JAX: {}")
+    """The hashes of arrays that can be read. Of others is said so only if this is a step, of no library."""
+    global spread
+    spread = spread or any(memory.is_spread(leaf) for _, leaf in leaves)
+    codes = hashing.hash_named([(path, leaf) for path, leaf in leaves if not memory.is_spread(leaf)], "JAX: {}")
     return [
         Seen(path, traces.state_channel(leaf), traces.given_channel(leaf), codes[path])
         for path, leaf in leaves

@@ -14,13 +14,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Optional
 
-from . import contents, digests, memory, recorder
+from . import contents, digests, memory, recorder, shards
 from .memory import Memory
 from .recorder import Arrays
 
 MAX_DEPTH = 32  # levels of nested containers; below them there must be a cycle
 SHORT = 100  # characters of a text whose hash is remembered
 COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # types of TensorFlow that consist of several arrays
+
+SPREAD = "JAX: arrays of which each process holds a part are hashed only in compiled steps of Optax and Equinox"
 
 content_folder: Optional[str] = None  # with --keep, the folder for the bytes of all that is hashed
 
@@ -71,7 +73,7 @@ def _hash_short_text(kind: str, content: str) -> str:
 
 
 def hash_tensor(tensor: Any) -> str:
-    """The hash of all that makes a PyTorch tensor what it is; of a distributed one, of this rank's shard.
+    """The hash of all that makes a PyTorch tensor what it is; of a distributed one, of this rank's part.
 
     ValueError, or one of PyTorch's own errors, where its values cannot be read.
     """
@@ -206,6 +208,9 @@ def hash_or_note(value: Any, name: str, required: bool = False) -> Optional[str]
     `required`: so does a leaf of any type but a function; a batch or an option may be something else, and no state.
     """
     try:
+        if memory.is_spread(value):
+            recorder.unseen(SPREAD)
+            return None
         code = hash_leaf(value)
     except Exception as error:
         recorder.unseen(f"{name}, of type {type(value).__name__}, is not hashed: {error}")
@@ -229,18 +234,28 @@ def hash_named(named: Iterable[tuple[str, Any]], note: str = "{}", required: boo
 
 
 def hash_arrays(arrays: Arrays, note: str = "{1} ({0})", required: bool = False) -> dict[str, dict[str, str]]:
-    """The hash of each leaf that has one, by its channel and name; `note` says how notes call it."""
+    """The hash of each leaf that has one, by its channel and name; `note` says how notes call it.
+
+    What ranks share is gathered first, so its hash is that of the whole tensor.
+    """
+    order = {array[:2]: place for place, array in enumerate(arrays)}
+    hashed = [one for portion in shards.whole(arrays) for one in _hash_portion(portion, note, required)]
+    hashes: dict[str, dict[str, str]] = {}
+    for channel, name, code in sorted(hashed, key=lambda one: order.get(one[:2], len(order))):
+        hashes.setdefault(channel, {})[name] = code
+    return hashes
+
+
+def _hash_portion(arrays: Arrays, note: str, required: bool) -> Iterator[tuple[str, str, str]]:
     memories = [memory.plain(leaf) for _, _, leaf in arrays]
     try:
         codes = iter(hash_memories([one for one in memories if one is not None]))
     except Exception:  # each by itself, for a note that names it
         memories, codes = [None] * len(arrays), iter(())
-    hashes: dict[str, dict[str, str]] = {}
     for (channel, name, leaf), one in zip(arrays, memories):
         code = next(codes) if one is not None else hash_or_note(leaf, note.format(channel, name), required)
         if code is not None:
-            hashes.setdefault(channel, {})[name] = code
-    return hashes
+            yield channel, name, code
 
 
 def leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

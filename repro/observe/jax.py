@@ -25,7 +25,10 @@ COMPILED = (
 )
 EQUINOX = re.compile(r"dynamic_(?:no)?donate\['(first|fun|rest)'\]\[(\d+)\]")  # an array that filter_jit passes on
 WRAPPED = {"first": "first argument", "fun": "function", "rest": "arguments"}
-DEVICES = "JAX: of devices that share a step, the first one of each process is observed, and no batch"
+DEVICES = (
+    "JAX: of devices that share a step by shard_map or pmap, the first one of each process is observed, and no batch: "
+    "of an array that they divide, this is a part"
+)
 
 TRAIN_STATE = ("step", "apply_fn", "params", "tx", "opt_state")  # the fields of Linen's class itself
 

@@ -96,6 +96,11 @@ def to_numpy(value: Any) -> Any:
     return sys.modules["numpy"].asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
+def is_spread(value: Any) -> bool:
+    """True for an array of JAX of which other processes have parts, so that this one cannot read it as a whole."""
+    return not getattr(value, "is_fully_addressable", True) and not getattr(value, "is_fully_replicated", True)
+
+
 def key_data(value: Any) -> Any:
     """The numbers of a typed JAX key, which is no array to NumPy; anything else as it is."""
     jax = sys.modules.get("jax")

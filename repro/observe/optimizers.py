@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import hashing, modules, recorder, scalars
+from . import hashing, modules, recorder, scalars, shards
 
 NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
 
@@ -19,6 +19,7 @@ class ObservedOptimizer:
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
+        self.flat: dict[str, shards.FlatParameter] = {}  # the parameters that FSDP 1 has flattened
         self.batches = 0  # batches handed out until its last step
         self.schedules = schedules
 
@@ -27,6 +28,7 @@ class ObservedOptimizer:
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
         if [id(tensor) for tensor in tensors] != [id(tensor) for _, tensor in self.named]:
             self.named = self.find_names(optimizer)
+            self.flat = shards.flat_parameters(modules.known_modules(), self.named)
         return self.named
 
     def find_names(self, optimizer: Any) -> Parameters:
@@ -59,13 +61,25 @@ class ObservedOptimizer:
                 for name, tensor in root.named_buffers():
                     yield prefix + modules.plain_name(name), tensor
 
+    def weights(self, optimizer: Any) -> Parameters:
+        return [(name, self.part(name, tensor)) for name, tensor in self.parameters(optimizer)]
+
+    def gradients(self, optimizer: Any) -> Parameters:
+        gradients = [(name, self.part(name, tensor.grad)) for name, tensor in self.parameters(optimizer)]
+        return [(name, gradient) for name, gradient in gradients if gradient is not None]
+
     def slots(self, optimizer: Any) -> Parameters:
         """The optimizer's state, for each parameter."""
         slots: Parameters = []
         for name, tensor in self.parameters(optimizer):
-            if tensor in optimizer.state:
-                slots += hashing.leaves(optimizer.state[tensor], name)
+            own = list(hashing.leaves(optimizer.state[tensor], name)) if tensor in optimizer.state else []
+            slots += [(path, self.part(name, leaf)) for path, leaf in own or [(name, None)] if own or name in self.flat]
         return slots
+
+    def part(self, name: str, value: Any) -> Any:
+        """A value of a parameter; of one that is flattened this rank's piece, even where it has none."""
+        is_piece = name in self.flat and (value is None or hasattr(value, "cpu"))
+        return shards.Piece(self.flat[name], value) if is_piece else value
 
     def state(self, optimizer: Any) -> Parameters:
         """The slots of each parameter, and the options of each group, such as the learning rate."""

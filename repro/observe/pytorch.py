@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, Optional
 
 from . import batches, by_hand, copies, entries, generators, hashing, modules, recorder, scalars, windows
-from .optimizers import ObservedOptimizer, Parameters
+from .optimizers import ObservedOptimizer
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of this name
 MAX_OPTIMIZERS = 8  # more are not hashed together: they have one parameter each, and step within the backward pass
@@ -73,21 +73,21 @@ class StepObserver:
             **scalars.of_scaler(),
             **observed.schedules.counters(),
         }
-        parameters = observed.parameters(optimizer)
+        weights = observed.weights(optimizer)
         hashes["copies"] = self.hash_copies(optimizer, new)
-        before = parameters if new or active.looks_between else []
-        gradients = [] if self.local.closure else _gradients(parameters)  # a closure computes them within the step
-        arrays = [(BEFORE, *named) for named in before] + gradients
+        arrays = [(BEFORE, *named) for named in weights if new or active.looks_between]
+        if not self.local.closure:  # which computes them within the step
+            arrays += [("gradients", *named) for named in observed.gradients(optimizer)]
         codes = hashing.hash_arrays(arrays)
-        weights = codes.get(BEFORE, {})
+        before = codes.get(BEFORE, {})
         if active.looks_between:
-            hashes[recorder.CHANGED] = dict(weights)
+            hashes[recorder.CHANGED] = dict(before)
         if new:
             if active.steps:
-                hashes[recorder.INITIAL] = weights
+                hashes[recorder.INITIAL] = before
             else:
                 slots = hashing.hash_named(observed.slots(optimizer))  # a resumed run: what was restored
-                active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"], "optimizer": slots})
+                active.step(0, {recorder.INITIAL: before, "generator": hashes["generator"], "optimizer": slots})
         if not self.local.closure:
             hashes["gradients"] = codes.get("gradients", {})
 
@@ -108,14 +108,13 @@ class StepObserver:
         if not vars(self.local).pop("due", True):
             return
         if vars(self.local).pop("closure", False):
-            gradients = _gradients(self.optimizers[id(optimizer)].parameters(optimizer))
-            hashes["gradients"] = hashing.hash_arrays(gradients).get("gradients", {})
+            hashes["gradients"] = hashing.hash_named(self.optimizers[id(optimizer)].gradients(optimizer))
             before = int(hashes["scalars"][scalars.PASSES])
             hashes["scalars"].update({scalars.PASSES: str(passes), scalars.CLOSURE: str(passes - before)})
         hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
         arrays: recorder.Arrays = []
         for observed, owner in self.optimizers_to_hash(optimizer):
-            arrays += [("weights", *named) for named in observed.parameters(owner)]
+            arrays += [("weights", *named) for named in observed.weights(owner)]
             arrays += [("buffers", *named) for named in observed.buffers()]
             arrays += [("optimizer", *named) for named in observed.state(owner)]
         hashes.update(hashing.hash_arrays(arrays))
@@ -182,10 +181,6 @@ class StepObserver:
 
     def after_backward(self) -> None:
         self.by_hand.after()
-
-
-def _gradients(parameters: Parameters) -> recorder.Arrays:
-    return [("gradients", name, tensor.grad) for name, tensor in parameters if tensor.grad is not None]
 
 
 observer: Optional[StepObserver] = None

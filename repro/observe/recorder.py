@@ -48,6 +48,7 @@ class Recorder:
         self.seal = ""  # the seal of the last line
         self.weights: dict[str, str] = {}  # the last hashed weights, if each step is hashed
         self.notes: list[str] = []
+        self.shared: set[str] = set()  # groups of ranks that gathered what they share, as "0,1"
 
     def is_due(self, step: int) -> bool:
         """True if the step of this number is hashed."""
@@ -84,7 +85,7 @@ class Recorder:
         texts = {name: hashes.pop(name, {}) for name in TEXTS}
         seen = {name: content for name, content in hashes.items() if content or name == CHANGED or not number}
         line = {"kind": "step", "step": number, "hashes": seen, "time": file_time(), **contents.conditions(hashes)}
-        more = {**texts, "samples": samples}
+        more = {**texts, "samples": samples, "shared": sorted(self.shared)}
         self.write({**line, **{name: content for name, content in more.items() if content}})
 
     def note(self, text: str) -> None:

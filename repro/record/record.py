@@ -183,17 +183,32 @@ def _check_whole(record: Record, outputs: dict[str, str]) -> None:
             raise ReproError(
                 f"record: {record.path / STEPS} was changed: the last line of process {trained.name} is not the one that {FILE} holds the seal of; {AGAIN}"
             )
-    if record.content.fingerprint != fingerprint(record.processes, outputs):
+    known = [made(record.processes, outputs) for made in (fingerprint, _of_processes)]
+    if record.content.fingerprint not in known:
         raise ReproError(f"record: {record.path} was changed: its fingerprint is not that of what it holds; {AGAIN}")
 
 
 def fingerprint(processes: list[Process], outputs: Mapping[str, str]) -> str | None:
     """The SHA-256 of the last hashed weights of every process that trained, and of the outputs; None without any.
 
+    Ranks that agree on every weight which several of them hold count as one process, so that their number decides nothing.
+
     Hashed is JSON with sorted keys and no spaces: [[[label of the process, {name: hash}], ...], {output: hash}].
     """
-    trained = [[process.label, process.weights] for process in processes if process.weights]
-    if not trained and not outputs:
-        return None
+    trained = [process for process in processes if process.weights]
+    together: dict[str, str] = {}
+    agree = all(together.setdefault(name, code) == code for one in trained for name, code in one.weights.items())
+    if trained and agree and all(process.rank is not None for process in trained):
+        return _digest([("", together)], outputs)
+    return _of_processes(processes, outputs)
+
+
+def _of_processes(processes: list[Process], outputs: Mapping[str, str]) -> str | None:
+    """The fingerprint of processes that are no ranks; older versions computed that of ranks so, too."""
+    trained = [(process.label, process.weights) for process in processes if process.weights]
+    return _digest(trained, outputs) if trained or outputs else None
+
+
+def _digest(trained: list[tuple[str, dict[str, str]]], outputs: Mapping[str, str]) -> str:
     text = json.dumps([trained, dict(outputs)], sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

@@ -17,6 +17,11 @@ def told(comparison: Comparison) -> str:
     a, b, difference, facts = comparison.a, comparison.b, comparison.found, comparison.facts
     losses = [f"  loss    {comparison.losses}"] if comparison.losses else []
     lines = [printable(f"A  {_described(a)}"), printable(f"B  {_described(b)}")]
+    if comparison.layouts:
+        ours, theirs = comparison.layouts
+        lines.append(
+            f"layouts: A has {ours}; B has {theirs}. Whole tensors are compared, and all ranks' samples together"
+        )
     if difference is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
         averaged = resumed_note(a, b) if on else ""

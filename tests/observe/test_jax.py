@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 import pytest
 
-from repro.observe import jax, traces
+from repro.observe import hashing, jax, recorder, traces
 from support.observed import SCRIPTS, alone, interpreter, notes, steps, watched, watched_and_alone
 
 LOOPS = str(SCRIPTS / "jax_loops.py")
@@ -146,6 +146,26 @@ def test_devices_that_share_a_step_count_it_once(tmp_path: Path) -> None:
     check(0, seen, weights)
     assert not any("batch" in line for line in seen)
     assert any("the first one of each process is observed" in note for note in notes(written))
+
+
+def test_arrays_that_devices_divide_are_hashed_as_wholes(tmp_path: Path) -> None:
+    """One step of them all, which XLA divides: the line is that of a single device."""
+    ways = ["rows on 1 device", "rows on 2 devices", "rows on 4 devices", "columns on 4 devices"]
+    content, _ = loops(tmp_path, *ways, XLA_FLAGS="--xla_force_host_platform_device_count=4")
+    (single, last), *others = content
+    check(0, single, last)
+    for seen, weights in others:
+        assert weights == last
+        for ours, theirs in zip(single, seen, strict=True):
+            assert all(ours[channel] == theirs[channel] for channel in ("batch", "optimizer", "weights"))
+
+
+def test_what_processes_hold_in_parts_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part: Any = SimpleNamespace(shape=(2,), dtype="float32", is_fully_addressable=False, is_fully_replicated=False)
+    observer = recorder.Recorder(str(tmp_path), 1)
+    monkeypatch.setattr(recorder, "active", observer)
+    assert hashing.hash_named([("a", part), ("b", part), ("c", 1.5)]).keys() == {"c"}
+    assert observer.notes == [hashing.SPREAD]
 
 
 def test_equinox(tmp_path: Path) -> None:

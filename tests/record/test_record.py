@@ -38,6 +38,19 @@ def test_the_fingerprint_is_of_weights_and_outputs_and_of_no_process_number(tmp_
     assert record.fingerprint([], {}) is None
 
 
+def test_the_fingerprint_does_not_depend_on_the_number_of_ranks(tmp_path: Path) -> None:
+    one, two = write(tmp_path / "a", straight(3)), write(tmp_path / "b", straight(3), straight(3))
+    prints = [record.fingerprint(lines.processes(path), {}) for path in (one, two)]
+    assert prints[0] == prints[1]
+    apart = write(tmp_path / "c", straight(3), straight(3, weights={3: "other"}))
+    assert record.fingerprint(lines.processes(apart), {}) not in prints
+    content = json.loads((two / record.FILE).read_text())
+    older = record._of_processes(lines.processes(two), {})
+    assert older != prints[1]
+    (two / record.FILE).write_text(json.dumps(content | {"fingerprint": older}))
+    assert record.read(two).content.fingerprint == older  # of a version that counted each rank
+
+
 def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
     recorded = record.read(write(tmp_path / "a", straight(2), straight(2)))
     assert [(process.label, process.rank) for process in recorded.processes] == [("rank-0", 0), ("rank-1", 1)]

@@ -224,6 +224,9 @@ def test_look_alikes_of_ranks_with_equal_batches() -> None:
     shards["gradients"] = shards["weights"]
     assert said(trained(0, batch={}), trained(1, batch={}, **shards)) == {}
     assert said(trained(0, batch={}), trained(1, batch={3: "own"})) == {}
+    layers = [trained(rank, batch={}) for rank in (0, 1)]
+    layers[0].lines[1].shared = ["0,1"]  # whose tensors are gathered
+    assert said(*layers) == {}
 
 
 def test_samples_of_several_ranks() -> None:
@@ -234,6 +237,12 @@ def test_samples_of_several_ranks() -> None:
     assert said(*both)["samples_of_several_ranks"] == (
         "in epoch 1 2 samples came in several of 2 ranks, such as that of index 0"
     )
+    layers = [loaded([ORDER], **shared) for _ in both]
+    for rank, process in enumerate(layers):
+        process.name = f"rank-{rank}.1"
+    assert "samples_of_several_ranks" in said(*layers)
+    layers[0].lines[1].shared = ["0,1"]  # they compute with one batch together
+    assert "samples_of_several_ranks" not in said(*layers)
     padded = [loaded([part], **shared) for part in (ORDER[:2], [[0, 8, 6], [7, 9, 10]])]
     assert "samples_of_several_ranks" not in said(*padded)
 

@@ -28,11 +28,19 @@ def _replicated(a: Process, b: Process, step: int) -> bool:
     return bool(ours) and ours == theirs
 
 
+def _share_tensors(a: Process, b: Process) -> bool:
+    """True if two ranks hold parts of the same tensors, and so may compute with one batch."""
+    groups = {group for one in (a, b) for line in one.lines.values() for group in line.shared}
+    return any({str(a.rank), str(b.rank)} <= {*group.split(",")} for group in groups)
+
+
 def ranks_with_equal_batches(record: Record) -> Iterator[str]:
     """Ranks with the same weights get equal batches. (Ranks that share a model's layers rightly do.)"""
     for a, b in _pairs(record):
         steps = _shared(a, b)
         batches = [(a.steps[step].get("batch"), b.steps[step].get("batch")) for step in steps]
+        if _share_tensors(a, b):
+            continue
         if len(steps) > 1 and _replicated(a, b, steps[-1]) and all(ours and ours == theirs for ours, theirs in batches):
             yield f"ranks {a.rank} and {b.rank} had equal batches in each of {counted(len(steps), 'step')}, and have equal weights"
 
@@ -41,10 +49,14 @@ def samples_of_several_ranks(record: Record) -> Iterator[str]:
     """Samples go to several ranks, though the sampler shares a data set among them and repeats a few at most."""
     epochs: dict[int, Counter[int]] = {}
     ranks = len(record.processes)
-    for _, passes in loaders(record):
+    taken: list[tuple[Process, int, list[int]]] = []
+    for process, passes in loaders(record):
         for one in passes:
             if one.about.sampler == PADDED and one.indices and ranks > 1:
-                epochs.setdefault(one.number, Counter()).update(one.indices)
+                own = process, one.number, one.indices
+                if not any(own[1:] == other[1:] and _share_tensors(process, other[0]) for other in taken):
+                    epochs.setdefault(one.number, Counter()).update(one.indices)
+                taken.append(own)
     for number, counts in sorted(epochs.items()):
         twice = [index for index, times in counts.items() if times > 1]
         if len(twice) >= ranks:

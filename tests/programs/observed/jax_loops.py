@@ -71,6 +71,33 @@ def sharded(scenario: str) -> None:
     report(scenario, COUNT, weights(params))
 
 
+def divided(scenario: str) -> None:
+    """Rows or columns of the weights on some devices, each of which has a part of the batch, if not `columns`: one jit.
+
+    All numbers are multiples of a power of two, and small, so that no sum is rounded. `rows on 2 devices`.
+    """
+    way, _, devices, _ = scenario.split()
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[: int(devices)]), ("devices",))
+    of_weights = jax.sharding.PartitionSpec(*(("devices", None) if way == "rows" else (None, "devices")))
+    of_batch = jax.sharding.PartitionSpec("devices" if way == "rows" else None)
+    data = np.round(DATA * 2) / 2
+    optimizer = optax.sgd(0.5, momentum=0.5)
+
+    @jax.jit
+    def step(params: dict, state: optax.OptState, x: jax.Array) -> tuple:
+        def loss(params: dict) -> jax.Array:
+            return ((x @ params["kernel"]) * jnp.arange(8)).mean()
+
+        updates, state = optimizer.update(jax.grad(loss)(params), state)
+        return optax.apply_updates(params, updates), state
+
+    params = {"kernel": jax.device_put(jnp.full((4, 8), 0.5), jax.sharding.NamedSharding(mesh, of_weights))}
+    state = optimizer.init(params)
+    for x in data:
+        params, state = step(params, state, jax.device_put(x, jax.sharding.NamedSharding(mesh, of_batch)))
+    report(scenario, COUNT, weights(params))
+
+
 def key(scenario: str) -> None:
     """A step that draws, and counts."""
     params, optimizer = {"kernel": jnp.full((4, 7), 0.1)}, optax.sgd(0.1)
@@ -275,6 +302,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "key": key,
     "state": with_state,
     "sharded": sharded,
+    **dict.fromkeys(["rows on 1 device", "rows on 2 devices", "rows on 4 devices", "columns on 4 devices"], divided),
     "recurrent": recurrent,
     "linen": linen,
     "nnx": nnx,
