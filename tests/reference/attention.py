@@ -49,8 +49,13 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None, causal
     The p of the values go into the shares that a query gives to them, which then have a grid for each query.
     """
     (v, r), shares = grid(value, (-1,)), _shares(query, key, mask, causal, scale)
-    h, u = grid(shares * swap(r), (-1,))
+    h, u = grid(_weighted(shares, r), (-1,))
     return r32((h @ v) * (u * 2.0 ** (-2 * BITS)))
+
+
+def _weighted(x: Array, scales: Array) -> Array:
+    """x [..., T, S] times the scales of rows, [..., S, 1], but 0 where x is 0: a value without a share may be NaN."""
+    return np.where(x == 0, 0, x * swap(scales))
 
 
 def _shares(query: Array, key: Array, mask: Array | None, causal: bool, scale: float | None) -> Array:
@@ -80,8 +85,8 @@ def attention_gradients(query, key, value, mask, gradient, causal: bool, scale: 
     shares, unit = _shares(query, key, mask, causal, scale), 2.0 ** (-2 * BITS)
     along = exact_dot(gradient, attention(query, key, value, mask, causal, scale), (-1,))
     grad_shares = (g @ swap(v)) * (w * swap(r) * unit)
-    grad_scores = r32(f64(shares) * (grad_shares - along))
-    h, u = grid(grad_scores * swap(s), (-1,))
+    grad_scores = np.where(shares == 0, 0, r32(f64(shares) * (grad_shares - along)))
+    h, u = grid(_weighted(grad_scores, s), (-1,))
     grad_query = r32((h @ k) * (u * (unit * _scale(query, scale))))
     h, u = grid(grad_scores * p, (-2,))
     grad_key = r32((swap(h) @ q) * (swap(u) * (unit * _scale(query, scale))))
