@@ -24,6 +24,7 @@ from repro.portable.modes.pytorch.dispatcher import (
     interruptions,
     libraries,
     machine,
+    shards,
 )
 from repro.portable.modes.pytorch.dispatcher.registry import Registration
 from repro.portable.modes.pytorch.operations import conversions
@@ -58,6 +59,7 @@ class Mode(switch.Mode):
         libraries.install(self.undo, registration.scan)
         interruptions.install(self.undo)
         forks.install(self.undo)
+        shards.install(self.undo)
         self.undo.callback(dispatch.devices_checked.clear)
         self.replace(dispatch, "self_check", checks.check_device)
         dispatch.check_device(torch.device("cpu"))

@@ -2,8 +2,9 @@
 
 A ring, a tree and a switch add in orders of their own. Here each rank gets the numbers of all, as bytes, and adds them
 from rank 0 on: float32 and halves in float64, rounded once in the end, float64 numbers as they are. So all ranks hold the
-same bits, by any backend, and NaN and infinities pass as IEEE 754 says. DDP, FSDP and functional collectives call these
-operations in C++. Integers, copies and broadcasts are the backend's own.
+same bits, by any backend, and NaN and infinities pass as IEEE 754 says. A mean is the sum of what each rank has times 1 / n,
+rounded: DDP does that to its gradients and asks for the sum, FSDP asks for the mean, and both train to the same bits.
+DDP, FSDP and functional collectives call these operations in C++. Integers, copies and broadcasts are the backend's own.
 
 A call returns when its sum is there (on a GPU: when it is queued), and the Work that it gives is finished. An all-reduce
 holds the numbers of all ranks for a moment.
@@ -123,6 +124,8 @@ def _combined(name: str, boxed: BOXED, parts: list[Tensor]) -> Tensor:
     kind, kinds = op.op, c10d.ReduceOp.RedOpType
     if kind in (kinds.MIN, kinds.MAX):
         return functools.reduce(torch.minimum if kind == kinds.MIN else torch.maximum, parts)
+    if kind == kinds.AVG:
+        parts = [part * (1.0 / len(parts)) for part in parts]
     wide = [part.double() for part in parts]
     if kind == kinds.PRODUCT:
         return functools.reduce(torch.mul, wide)
@@ -130,8 +133,7 @@ def _combined(name: str, boxed: BOXED, parts: list[Tensor]) -> Tensor:
         wide = [part * op.factor for part in wide]
     elif kind not in (kinds.SUM, kinds.AVG):
         raise refuse(name, "it combines bits of floating-point numbers", "combine integers")
-    total = functools.reduce(torch.add, wide)
-    return total * (1.0 / len(parts)) if kind == kinds.AVG else total
+    return functools.reduce(torch.add, wide)
 
 
 def _finished(tensors: list[Tensor]) -> BOXED:
