@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 from repro.portable.modes.pytorch.dispatcher.tables import define
 
@@ -56,6 +57,7 @@ def reduce(
 def reduce_scatter(
     outputs: list[Tensor], inputs: list[list[Tensor]], group: BOXED, op: BOXED, _async_op: bool = True, ms: int = -1
 ) -> tuple[list[Tensor], BOXED]:
+    _refuse_parts()
     for x, given in zip(outputs, inputs, strict=True):
         sizes = [each.numel() for each in given]
         parts = _exchanged(torch.cat([each.reshape(-1) for each in given]), sizes, x.numel(), group, ms)
@@ -75,6 +77,7 @@ def reduce_scatter_base(
 def reduce_scatter_coalesced(
     outputs: list[Tensor], inputs: list[Tensor], group: BOXED, op: BOXED, _async_op: bool = True, ms: int = -1
 ) -> BOXED:
+    _refuse_parts()
     for x, given in zip(outputs, inputs, strict=True):
         sizes = [x.numel()] * c10d.ProcessGroup.unbox(group).size()
         parts = _exchanged(given.reshape(-1), sizes, x.numel(), group, ms)
@@ -83,6 +86,10 @@ def reduce_scatter_coalesced(
 
 
 # --- what they are made of --------------------------------------------------------------------------------------------
+
+
+def _refuse_parts() -> None:
+    elastic.refuse("reduce_scatter", "ranks that hold parts of gradients have no exact sums", "use DDP")
 
 
 def _gathered(x: Tensor, group: BOXED, ms: int) -> list[Tensor]:
