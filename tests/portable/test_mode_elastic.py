@@ -31,3 +31,7 @@ def test_what_is_no_sum_over_samples_is_refused() -> None:
         assert "\n" not in error
     assert "dropout: it draws for a batch" in results["refused"]["attention_with_dropout"]
     assert "was changed, and more is added" in results["refused"]["changed"]
+
+
+def test_gradients_are_those_that_the_specification_has() -> None:
+    assert json.loads(program("pytorch", "elastic_reference.py")) == [True, True]
