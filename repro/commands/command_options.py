@@ -51,12 +51,15 @@ def add_portable(parser: Parser, switch: bool = True) -> None:
     group.add_argument("--allow", action="append", default=[], metavar="OPERATION", help=allow)
     precision = "high: 13-bit operands; highest: 26-bit operands, slower (default: high)"
     group.add_argument("--precision", choices=PRECISIONS, help=precision)
+    elastic = "PyTorch: the same bits however a batch is split into micro-batches and DDP's ranks"
+    group.add_argument("--elastic", action="store_true", help=elastic)
 
 
 def portable(options: argparse.Namespace) -> "Portable | None":
     """The portable numerics that the options ask for, or None. UsageError for an option that needs --portable."""
     if not getattr(options, "portable", True):
-        for name, value in {"--allow": options.allow, "--precision": options.precision}.items():
+        given = {"--allow": options.allow, "--precision": options.precision, "--elastic": options.elastic}
+        for name, value in given.items():
             if value:
                 _refuse(options, f"{name} goes with --portable")
         return None
@@ -65,7 +68,10 @@ def portable(options: argparse.Namespace) -> "Portable | None":
     for name in options.allow:
         if not OPERATION.fullmatch(name):
             _refuse(options, f"--allow {name!r}: must be the name of an operation, such as linalg_svd")
-    return Portable(tuple(dict.fromkeys(options.allow)), options.precision or PRECISIONS[0])
+    precision = options.precision or PRECISIONS[0]
+    if options.elastic and precision != PRECISIONS[0]:
+        _refuse(options, f"--elastic goes with --precision={PRECISIONS[0]}")
+    return Portable(tuple(dict.fromkeys(options.allow)), precision, options.elastic)
 
 
 def say(line: str) -> None:

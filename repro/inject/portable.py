@@ -84,6 +84,7 @@ class Switch:
         self.folder = variables["REPRO_PORTABLE"]
         self.allow = tuple(filter(None, variables.get("REPRO_PORTABLE_ALLOW", "").split(",")))
         self.precision = variables.get("REPRO_PORTABLE_PRECISION") or "high"
+        self.elastic = bool(variables.get("REPRO_PORTABLE_ELASTIC"))
 
     def on(self, framework: ModuleType) -> None:
         """Switches portable numerics on; where that fails, the process ends."""
@@ -94,7 +95,10 @@ class Switch:
             self.warn_if_slow()
             name = MODULES[framework.__name__]
             mode = package.load(f"portable.modes.{name}")
-            mode.enable(allow=_allowed(self.allow, name), precision=self.precision)
+            if self.elastic and name != "pytorch":
+                raise RuntimeError("--elastic is for programs that use PyTorch alone")
+            more = {"elastic": True} if self.elastic else {}
+            mode.enable(allow=_allowed(self.allow, name), precision=self.precision, **more)
         except BaseException as error:
             self.end(error)
         report = WrittenReport(self.folder, name, str(framework.__version__), mode.counted)

@@ -20,6 +20,7 @@ PATH = "PYTHONPATH"
 FOLDER, EVERY, KEEP, NARROW = "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP", "REPRO_OBSERVE_NARROW"
 HOLD = "REPRO_OBSERVE_HOLD"
 PORTABLE, ALLOW, PRECISION = "REPRO_PORTABLE", "REPRO_PORTABLE_ALLOW", "REPRO_PORTABLE_PRECISION"
+ELASTIC = "REPRO_PORTABLE_ELASTIC"
 REPORTS = "portable"
 """The folder, in that of a run, of what its processes computed with portable numerics."""
 PRECISIONS = ("high", "highest")
@@ -34,22 +35,27 @@ class Portable:
     allow: tuple[str, ...] = ()
     """Operations that are run natively."""
     precision: str = PRECISIONS[0]
+    elastic: bool = False
+    """True if gradients are exact sums over samples."""
 
     @property
     def words(self) -> list[str]:
         """The words to type before a command that is run so."""
         precision = [] if self.precision == PRECISIONS[0] else [f"--precision={self.precision}"]
-        return ["repro", "portable", *(f"--allow={name}" for name in self.allow), *precision, "--"]
+        elastic = ["--elastic"] if self.elastic else []
+        return ["repro", "portable", *(f"--allow={name}" for name in self.allow), *precision, *elastic, "--"]
 
     def as_fact(self) -> dict[str, str | None]:
         """The options as record.json has them."""
-        return {"precision": self.precision, "allow": ",".join(self.allow) or None}
+        fact = {"precision": self.precision, "allow": ",".join(self.allow) or None}
+        return fact | ({"elastic": "yes"} if self.elastic else {})
 
     @classmethod
     def around(cls, variables: Mapping[str, str]) -> "Portable | None":
         """The options of a `repro portable` around this process."""
         allow = tuple(filter(None, variables.get(ALLOW, "").split(",")))
-        return cls(allow, variables.get(PRECISION, PRECISIONS[0])) if variables.get(PORTABLE) else None
+        given = allow, variables.get(PRECISION, PRECISIONS[0]), bool(variables.get(ELASTIC))
+        return cls(*given) if variables.get(PORTABLE) else None
 
     @classmethod
     def from_fact(cls, fact: Any) -> "Portable | None":
@@ -60,7 +66,7 @@ class Portable:
         allow, precision = tuple(filter(None, (variables.get("allow") or "").split(","))), variables.get("precision")
         if precision not in PRECISIONS or not all(map(OPERATION.fullmatch, allow)):
             raise Flaw(f"options of portable numerics are {shortened(fact)}")
-        return cls(allow, precision)
+        return cls(allow, precision, variables.get("elastic") is not None)
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ class Injection:
         if self.portable:
             variables |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
             variables |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}
+            variables |= {ELASTIC: "1"} if self.portable.elastic else {}
         return variables
 
     def environment(self, variables: Mapping[str, str], folder: Path) -> dict[str, str]:

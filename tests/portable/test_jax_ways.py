@@ -37,6 +37,11 @@ def test_each_way_gives_the_same_bits_on_any_number_of_devices(devices: int, exp
     assert result["scattered"] == {"first axis": True, "second axis": True}
 
 
+@pytest.mark.xdist_group("ports")
+def test_two_processes_that_share_the_rows_give_the_bits_of_one(expected: str) -> None:
+    assert json.loads(program("jax", f"{FOLDER}/processes.py", "2")) == [expected] * 2
+
+
 @pytest.mark.slow
 def test_the_ways_give_other_bits_without_portable_numerics() -> None:
     assert len({*ways("own", devices=4)["hashes"].values()}) > 3

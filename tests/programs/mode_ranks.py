@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -43,13 +44,15 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Linear(20, 300), nn.ReLU(), nn.Linear(300, 40), nn.ReLU(), nn.Linear(40, 7))
 
 
-def train(model: nn.Module, rank: int, accumulated: int = 1) -> str:
+def train(model: nn.Module, rank: int, accumulated: int = 1, largest_norm: float | None = None) -> str:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for step in range(STEPS):
         for part in range(accumulated):
             x = numbers(16, 20, shift=0.1 * step + 0.37 * rank + 0.01 * part)
             with nullcontext() if part == accumulated - 1 else model.no_sync():
                 model(x).square().mean().backward()
+        if largest_norm is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), largest_norm)
         optimizer.step()
         optimizer.zero_grad()
     return bits(*(full(parameter) for parameter in model.parameters()))
@@ -59,20 +62,20 @@ def full(parameter: torch.Tensor) -> torch.Tensor:
     return parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter
 
 
-def distributed(rank: int, hook: Callable | None = None, accumulated: int = 1) -> str:
+def distributed(rank: int, hook: Callable | None = None, **how: Any) -> str:
     model = DistributedDataParallel(network(), bucket_cap_mb=0.02)
     if hook is not None:
         model.register_comm_hook(None, hook)
-    return train(model, rank, accumulated)
+    return train(model, rank, **how)
 
 
-def sharded(rank: int) -> str:
+def sharded(rank: int, **how: Any) -> str:
     model = network()
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     for layer in model:
         if isinstance(layer, nn.Linear):
             fully_shard(layer, mesh=mesh)
-    return train(fully_shard(model, mesh=mesh), rank)
+    return train(fully_shard(model, mesh=mesh), rank, **how)
 
 
 def tensor_parallel(rank: int) -> str:
@@ -102,7 +105,7 @@ def collectives(rank: int) -> dict[str, str]:
 
     for name, op, wanted in (
         ("sum", dist.ReduceOp.SUM, total),
-        ("average", dist.ReduceOp.AVG, total * (1 / size)),
+        ("average", dist.ReduceOp.AVG, sum((x * (1 / size)).double() for x in each)),
         ("largest", dist.ReduceOp.MAX, torch.stack(each).amax(0)),
     ):
         x = each[rank].clone()
@@ -145,8 +148,10 @@ def run(rank: int, ranks: int, store: str) -> list[dict]:
                 "collectives": collectives(rank),
                 "DDP": distributed(rank),
                 "DDP, accumulated": distributed(rank, accumulated=2),
+                "DDP, clipped": distributed(rank, largest_norm=0.02),
                 "DDP, compressed": distributed(rank, fp16_compress_hook),
                 "fully_shard": sharded(rank),
+                "fully_shard, clipped": sharded(rank, largest_norm=0.02),
                 "FSDP": flat(rank),
                 "tensor parallel": tensor_parallel(rank),
             }

@@ -98,15 +98,25 @@ def scaled_backward(
 
     The last two are of the shape of `like`.
     """
-    q, p = quantize(xp, x, axes, MEAN_BITS)
-    unit = xp.f64(p) * 2.0**-MEAN_BITS
-    away = xp.f64(q) - xp.rint(xp.f64(mean) * (1.0 / unit))
-    y = xp.r32(away * (unit * xp.f64(inverse)))
+    y = _normalized(xp, x, mean, inverse, axes)
     grad_x = None
     if needs[0]:
         through = gradient if scale is None else xp.r32(xp.f64(gradient) * xp.f64(scale))
         (grad_x,) = _backward(xp, (y, inverse), through, None, None, axes, 0.0, center=True, batch=False, slices=slices)
     return grad_x, *_of_affine(xp, y, like, gradient, needs, slices)
+
+
+def _normalized(xp: Backend, x, mean, inverse, axes):
+    """What scaled_forward scales, of x and of what that returned."""
+    q, p = quantize(xp, x, axes, MEAN_BITS)
+    unit = xp.f64(p) * 2.0**-MEAN_BITS
+    away = xp.f64(q) - xp.rint(xp.f64(mean) * (1.0 / unit))
+    return xp.r32(away * (unit * xp.f64(inverse)))
+
+
+def scaled_products(xp: Backend, x, mean, inverse, gradient, axes):
+    """What adds up to the gradient of scale: each product rounded."""
+    return xp.r32(xp.f64(gradient) * xp.f64(_normalized(xp, x, mean, inverse, axes)))
 
 
 def fixed_forward(xp: Backend, x, mean, variance, scale, shift, eps: float):

@@ -112,7 +112,8 @@ def digest(arrays: Any) -> str:
     return hashlib.sha256(b"".join(np.asarray(each).tobytes() for each in arrays)).hexdigest()[:16]
 
 
-if "portable" in sys.argv:
-    portable.enable()
-hashes = {name: digest(way(WEIGHTS, X)) for name, way in WAYS.items() if "jit" not in sys.argv or name == "jit"}
-print(json.dumps({"hashes": hashes, "scattered": {} if "jit" in sys.argv else scattered()}))
+if __name__ == "__main__":
+    if "portable" in sys.argv:
+        portable.enable()
+    hashes = {name: digest(way(WEIGHTS, X)) for name, way in WAYS.items() if "jit" not in sys.argv or name == "jit"}
+    print(json.dumps({"hashes": hashes, "scattered": {} if "jit" in sys.argv else scattered()}))

@@ -20,8 +20,8 @@ class Mode:
     current: ClassVar["Mode | None"] = None
     """The mode of the framework, a class of its own, while it is on."""
 
-    def __init__(self, allow: frozenset[str], precision: str) -> None:
-        self.allow, self.precision = allow, precision
+    def __init__(self, allow: frozenset[str], precision: str, elastic: bool = False) -> None:
+        self.allow, self.precision, self.elastic = allow, precision, elastic
         self.uses = 0
         self.undo = ExitStack()
         with self.undo:
@@ -45,13 +45,19 @@ class Mode:
         setattr(owner, name, value)
 
     @classmethod
-    def enable(cls, allow: Collection[str], precision: str) -> "Mode":
+    def enable(cls, allow: Collection[str], precision: str, elastic: bool = False) -> "Mode":
         """Begins it, or uses the one that is on. UsageError where that has other options."""
         with _lock:
             names = cls.names(allow)
+            if elastic and precision != "high":
+                raise UsageError(f"portable: elastic goes with precision high, not with {precision}")
             if cls.current is None:
-                cls.current = cls(names, precision)
-            elif not cls.current.allow.issuperset(names) or precision not in ("high", cls.current.precision):
+                cls.current = cls(names, precision, elastic)
+            elif (
+                not cls.current.allow.issuperset(names)
+                or precision not in ("high", cls.current.precision)
+                or (elastic and not cls.current.elastic)
+            ):
                 raise UsageError("portable: they are on already, with other options; call disable() first")
             cls.current.uses += 1
             return cls.current

@@ -20,10 +20,13 @@ from repro.portable.modes.pytorch.dispatcher import (
     checks,
     compilers,
     dispatch,
+    elastic,
+    elastic_ranks,
     forks,
     interruptions,
     libraries,
     machine,
+    shards,
 )
 from repro.portable.modes.pytorch.dispatcher.registry import Registration
 from repro.portable.modes.pytorch.operations import conversions
@@ -58,6 +61,10 @@ class Mode(switch.Mode):
         libraries.install(self.undo, registration.scan)
         interruptions.install(self.undo)
         forks.install(self.undo)
+        if self.elastic:
+            elastic.install(self.undo)
+            elastic_ranks.install(self.undo)
+        shards.install(self.undo)
         self.undo.callback(dispatch.devices_checked.clear)
         self.replace(dispatch, "self_check", checks.check_device)
         dispatch.check_device(torch.device("cpu"))
@@ -65,16 +72,18 @@ class Mode(switch.Mode):
             dispatch.check_device(torch.device("cuda"))
 
 
-def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:
+def enable(allow: Collection[str] = (), precision: str = "high", elastic: bool = False) -> switch.Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
     `allow` names operations that are run natively. With `precision` "highest" operands of float32 products have 26 bits
-    below the largest number of their row, with "high" 13. A device that fails the self-check is an error.
+    below the largest number of their row, with "high" 13. With `elastic` gradients are exact sums over samples: the same
+    bits however a batch is split into micro-batches and ranks of DDP. A device that fails the self-check is an error.
 
     They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other operations that are run natively or another precision, of an unknown one, and of the self-check.
+    other operations that are run natively or another precision, of an unknown one, of `elastic` with another precision
+    than "high", and of the self-check.
     """
-    return Mode.enable(allow, precision)
+    return Mode.enable(allow, precision, elastic)
 
 
 def disable() -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.dispatch import (
     BELOW,
     KEYS,
@@ -39,7 +40,10 @@ def addition(operation: OpOverload, name: str) -> Function:
             return _with_factor(name, a, b, alpha, options.get("out"))
         if not by_number:
             a, b = _tensors(a, b, commutes)
-        return redispatch(keys & BELOW, a, b, *rest, **options)
+        y = redispatch(keys & BELOW, a, b, *rest, **options)
+        if elastic.passes:
+            elastic.joined(a, b, y)
+        return y
 
     return added
 

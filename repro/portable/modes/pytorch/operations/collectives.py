@@ -2,8 +2,9 @@
 
 A ring, a tree and a switch add in orders of their own. Here each rank gets the numbers of all, as bytes, and adds them
 from rank 0 on: float32 and halves in float64, rounded once in the end, float64 numbers as they are. So all ranks hold the
-same bits, by any backend, and NaN and infinities pass as IEEE 754 says. DDP, FSDP and functional collectives call these
-operations in C++. Integers, copies and broadcasts are the backend's own.
+same bits, by any backend, and NaN and infinities pass as IEEE 754 says. A mean is the sum of what each rank has times 1 / n,
+rounded: DDP does that to its gradients and asks for the sum, FSDP asks for the mean, and both train to the same bits.
+DDP, FSDP and functional collectives call these operations in C++. Integers, copies and broadcasts are the backend's own.
 
 A call returns when its sum is there (on a GPU: when it is queued), and the Work that it gives is finished. An all-reduce
 holds the numbers of all ranks for a moment.
@@ -16,6 +17,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 from repro.portable.modes.pytorch.dispatcher.tables import define
 
@@ -55,6 +57,7 @@ def reduce(
 def reduce_scatter(
     outputs: list[Tensor], inputs: list[list[Tensor]], group: BOXED, op: BOXED, _async_op: bool = True, ms: int = -1
 ) -> tuple[list[Tensor], BOXED]:
+    _refuse_parts()
     for x, given in zip(outputs, inputs, strict=True):
         sizes = [each.numel() for each in given]
         parts = _exchanged(torch.cat([each.reshape(-1) for each in given]), sizes, x.numel(), group, ms)
@@ -74,6 +77,7 @@ def reduce_scatter_base(
 def reduce_scatter_coalesced(
     outputs: list[Tensor], inputs: list[Tensor], group: BOXED, op: BOXED, _async_op: bool = True, ms: int = -1
 ) -> BOXED:
+    _refuse_parts()
     for x, given in zip(outputs, inputs, strict=True):
         sizes = [x.numel()] * c10d.ProcessGroup.unbox(group).size()
         parts = _exchanged(given.reshape(-1), sizes, x.numel(), group, ms)
@@ -82,6 +86,10 @@ def reduce_scatter_coalesced(
 
 
 # --- what they are made of --------------------------------------------------------------------------------------------
+
+
+def _refuse_parts() -> None:
+    elastic.refuse("reduce_scatter", "ranks that hold parts of gradients have no exact sums", "use DDP")
 
 
 def _gathered(x: Tensor, group: BOXED, ms: int) -> list[Tensor]:
@@ -123,6 +131,8 @@ def _combined(name: str, boxed: BOXED, parts: list[Tensor]) -> Tensor:
     kind, kinds = op.op, c10d.ReduceOp.RedOpType
     if kind in (kinds.MIN, kinds.MAX):
         return functools.reduce(torch.minimum if kind == kinds.MIN else torch.maximum, parts)
+    if kind == kinds.AVG:
+        parts = [part * (1.0 / len(parts)) for part in parts]
     wide = [part.double() for part in parts]
     if kind == kinds.PRODUCT:
         return functools.reduce(torch.mul, wide)
@@ -130,8 +140,7 @@ def _combined(name: str, boxed: BOXED, parts: list[Tensor]) -> Tensor:
         wide = [part * op.factor for part in wide]
     elif kind not in (kinds.SUM, kinds.AVG):
         raise refuse(name, "it combines bits of floating-point numbers", "combine integers")
-    total = functools.reduce(torch.add, wide)
-    return total * (1.0 / len(parts)) if kind == kinds.AVG else total
+    return functools.reduce(torch.add, wide)
 
 
 def _finished(tensors: list[Tensor]) -> BOXED:

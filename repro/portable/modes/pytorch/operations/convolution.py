@@ -8,6 +8,8 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import convolution as definitions
+from repro.portable.definitions import elastic as exact_definitions
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.pytorch.operations import images, sums, volumes
@@ -82,18 +84,36 @@ def convolution_backward(
         return _cut(grad_x, input.shape), *rest  # type: ignore[return-value]
     g, x, w = (_planar(as_float32(each)) for each in (grad_output, whole, weight))
     how = _how(stride, padding, dilation, groups, x)
-    needs = output_mask[0], output_mask[1]
-    if not transposed and slices == 1 and images.possible(x, w, groups):
-        del how["groups"]
-        grad_x, grad_w = images.backward(x, w, g, **how, needs=needs)
+    exact = elastic.wanted() and not transposed and slices == 1
+    needs = output_mask[0], output_mask[1] and not exact
+    if not any(needs):
+        grad_x = grad_w = None
+    elif not transposed and slices == 1 and images.possible(x, w, groups):
+        grad_x, grad_w = images.backward(x, w, g, how["stride"], how["padding"], how["dilation"], needs)
     else:
         backward = definitions.transposed_backward if transposed else definitions.planar_backward
         grad_x, grad_w = run(backward, x, w, g, **how, needs=needs, slices=slices)
     if dims == 1:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
-    grad_bias = sums.along(sums.total, g, (0, 2, 3), False, None) if output_mask[2] else None
+    if exact:
+        grad_w = _exact(x, w, g, how, weight) if output_mask[1] else None
+        grad_bias = elastic.of_bias(g, (0, 2, 3)) if output_mask[2] else None
+    else:
+        grad_bias = sums.along(sums.total, g, (0, 2, 3), False, None) if output_mask[2] else None
     x_grad, w_grad, b_grad = (None if each is None else cast_back(each, dtype) for each in (grad_x, grad_w, grad_bias))
     return _cut(x_grad, input.shape), w_grad, b_grad
+
+
+def _exact(x: Tensor, w: Tensor, gradient: Tensor, how: dict[str, Any], weight: Tensor) -> Tensor:
+    """The gradient of a weight as an exact sum over samples."""
+    share = elastic.setting.share
+    if images.possible(x, w, how["groups"]):
+        a, b, k = images.parts(x, w, gradient, how["stride"], how["padding"], how["dilation"], share)
+    else:
+        a, b, k = run(exact_definitions.of_convolution, x, w, gradient, tuple(how.values()), share)
+    a, b = (each.permute(0, 3, 1, 2).contiguous() for each in (a, b))
+    k = k.view(-1, *(1,) * (weight.dim() - 1))
+    return elastic.given((a, b, k), exact_definitions.PRODUCT, weight.shape, weight)
 
 
 def _each(given: Sequence[int], axes: int) -> Sequence[int]:

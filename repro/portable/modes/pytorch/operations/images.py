@@ -13,6 +13,7 @@ from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
+from repro.portable.definitions import elastic
 from repro.portable.definitions.grids import quantize, scaled
 from repro.portable.kernels import pytorch as compiler
 from repro.portable.numbers.constants import BITS
@@ -126,6 +127,18 @@ def backward(
     return grad_x, grad_weight
 
 
+def parts(
+    x: Tensor, weight: Tensor, gradient: Tensor, stride: Pair, padding: Pair, dilation: Pair, share: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradient of a weight as repro.portable.definitions.elastic.of_convolution has it."""
+    q, p = run(_quantized, x, (1, 2, 3))
+    a, b, k = run(_operand, gradient, p, share)
+    windows = ImageWindows(_sides(weight), _sides(gradient), (-padding[0], -padding[1]), stride, dilation)
+    shape = (*_sides(weight), weight.shape[1])
+    first, second = (_gradient(windows, q, each)[:, : weight[0].numel()].unflatten(1, shape) for each in (a, b))
+    return first, second, k
+
+
 def _correlate(windows: ImageWindows, q: Tensor, taps: Tensor, unit: Tensor, bias: Tensor | None, y: Tensor) -> None:
     """Fills y [B, O, H', W'] with sums of products of images [B, I, H, W] and taps [O, h, w, I], times units [B], plus a bias."""
     width, outputs = products.width(), taps.shape[0]
@@ -206,6 +219,11 @@ def _quantized(xp: Any, x: Any, axes: Any) -> Any:
 
 def _quantized_with(xp: Any, x: Any, factor: Any, axes: Any) -> Any:
     return _quantized(xp, x * factor, axes)
+
+
+def _operand(xp: Any, gradient: Any, p: Any, share: float) -> Any:
+    a, b, k = elastic.operand(xp, gradient * (p * share), (0, 2, 3))
+    return xp.int16(a), xp.int16(b), k
 
 
 def _unit(xp: Any, p: Any, s: Any) -> Any:

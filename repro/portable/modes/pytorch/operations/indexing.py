@@ -13,6 +13,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import sums
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 
@@ -94,6 +95,9 @@ def embedding_backward(
     if scale_grad_by_freq:
         rows = rows / index.bincount(minlength=num_weights)[index][:, None]
     table = torch.zeros(num_weights, size, dtype=torch.float64, device=rows.device)
+    if elastic.wanted() and rows.dtype == torch.float32 and rows.numel():
+        whole = padding_idx < 0 and not scale_grad_by_freq
+        return elastic.of_table(grad_output if whole else None, rows, index, table)
     return added(rows, lambda q: table.clone().index_add_(0, index, q)).to(grad_output.dtype)
 
 

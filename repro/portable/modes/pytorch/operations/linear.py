@@ -6,8 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function, forward_ad
 
+from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
+from repro.portable.definitions.elastic import PRODUCT, multiplied, of_linear
 from repro.portable.definitions.linear import linear as dense
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.tables import replace
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, as_float32
@@ -81,8 +84,26 @@ class _Linear(Function):
                 rows.t() @ x.flatten(0, -2),
                 rows.sum(0) if ctx.needs_input_grad[2] else None,
             )
-        gradients = kernels(dense.backward, tuple(saved), as_float32(gradient), ctx.needs_input_grad, ctx.shapes)
+        needs, shapes, rows = ctx.needs_input_grad, ctx.shapes, as_float32(gradient)
+        if elastic.wanted():
+            return _elastic(x, weight, tuple(saved), rows, needs, shapes)
+        gradients = kernels(dense.backward, tuple(saved), rows, needs, shapes)
         return tuple(
             each.to(x.dtype) if needed and each is not None else None
             for each, needed in zip(gradients, ctx.needs_input_grad, strict=True)
         )
+
+
+@with_native_ops
+def _elastic(x: Tensor, weight: Tensor, saved: Any, gradient: Tensor, needs: Any, shapes: Any) -> Any:
+    """The gradients where those of weight and bias are exact sums over samples."""
+    grad_x = grad_weight = grad_bias = None
+    if needs[0]:
+        grad_x = run(dense.backward, saved, gradient, (True, False, False), (*shapes[:2], None))[0].to(x.dtype)
+    rows = gradient.reshape(-1, gradient.shape[-1])
+    if needs[1]:
+        parts = multiplied(Backend, *run(of_linear, saved, rows, share=elastic.setting.share))
+        grad_weight = elastic.given(parts, PRODUCT, shapes[1], weight)
+    if shapes[2] is not None and needs[2]:
+        grad_bias = elastic.of_bias(rows, (0,))
+    return grad_x, grad_weight, grad_bias

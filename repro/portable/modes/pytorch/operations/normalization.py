@@ -8,6 +8,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import normalization
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.tables import compose, define, replace
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 
@@ -95,6 +96,8 @@ def batch_norm(
     eps: float,
 ) -> Any:
     x, scale, shift = _channels(input), _channel(weight), _channel(bias)
+    if training and x.shape[0] > 1:
+        elastic.refuse("batch_norm", "samples are normalized together", "use group or layer norm")
     if not training:
         y = run(normalization.fixed_forward, x, _channel(running_mean), _channel(running_var), scale, shift, eps=eps)
         return y.view(input.shape).to(input.dtype), x.new_empty(0), x.new_empty(0)
@@ -176,7 +179,22 @@ def _backward(
     slices: int,
 ) -> Gradients:
     given = x, as_float32(mean), as_float32(inverse), scale, scale if like is None else like, g
+    if elastic.wanted() and any(mask[1:]):
+        (grad_x,) = run(normalization.scaled_backward, *given, axes=axes, needs=(mask[0], False, False))[:1]
+        return _shaped(input, (grad_x, *_exact(*given[:3], given[4], g, axes, mask)), mask)
     return _shaped(input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask), slices=slices), mask)
+
+
+def _exact(
+    x: Tensor, mean: Tensor, inverse: Tensor, like: Any, g: Tensor, axes: tuple[int, ...], mask: Mask
+) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients of scale and shift as exact sums over samples, flat."""
+    others = tuple(axis for axis, size in enumerate(like.shape) if size == 1)
+    products = run(normalization.scaled_products, x, mean, inverse, g, axes=axes) if mask[1] else None
+    return tuple(  # type: ignore[return-value]
+        elastic.of_bias(each, others) if each is not None and needed else None
+        for each, needed in zip((products, g), mask[1:], strict=True)
+    )
 
 
 def _shaped(input: Tensor, gradients: Gradients, mask: Mask) -> Gradients:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import products
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_given
 
@@ -14,13 +15,24 @@ from repro.portable.modes.pytorch.dispatcher.types import as_given
 @define("mm")
 @as_given
 def mm(self: Tensor, mat2: Tensor, *, slices: int) -> Tensor:
+    if _over_samples(self, mat2):
+        return elastic.of_rows(self.t(), mat2).t()
     return product(self, mat2, slices)
 
 
 @define("bmm")
 @as_given
 def bmm(self: Tensor, mat2: Tensor, *, slices: int) -> Tensor:
+    if self.shape[0] == 1 and _over_samples(self, mat2):
+        return elastic.of_rows(self[0].t(), mat2[0]).t()[None]
     return product(self, mat2, slices)
+
+
+def _over_samples(a: Tensor, b: Tensor) -> bool:
+    """True for the product by which autograd adds up the gradient of a weight: neither operand is one."""
+    if not elastic.wanted() or a.dtype != torch.float32 or not a.numel() or not b.numel():
+        return False
+    return not elastic.is_parameter(a) and not elastic.is_parameter(b)
 
 
 @define("addmm")

@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import random
 from repro.portable.definitions.functions import DOUBLE, SINGLE
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.generators import key, on_cpu
 from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 
@@ -183,6 +184,7 @@ def permutation(n: int, *, generator: Generator | None = None, out: Tensor) -> T
 @compose("native_dropout")
 def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Dropout as torch.nn.functional.dropout computes it on a CPU, so that a GPU gives the same."""
+    elastic.dropout(x, p, train is not False)
     if train is False or not x.numel():
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     noise = _noise(torch.empty_like(x).bernoulli_(1 - p), 1 - p)

@@ -15,6 +15,7 @@ from torch.nn.functional import linear
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.compiler.pytorch.scan import Scan
 from repro.portable.definitions import recurrent
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.dispatch import counts, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.tables import replace
 
@@ -119,8 +120,12 @@ class _Sequence(Function):
             return None, None, *_differentiable(ctx, (given, weight, bias, *state), (grad_out, *grad_state))
         running = _running(ctx.times, state[0])
         of_given, of_own, of_state = _backward(ctx, weight, grad_out, grad_state, states, saved, running)
-        grad_weight = of_own.t().mm(states[0][:-1].flatten(0, 1)) if ctx.needs_input_grad[3] else None
-        grad_bias = of_own.sum(0) if bias is not None and ctx.needs_input_grad[4] else None
+        before, needs = states[0][:-1].flatten(0, 1), ctx.needs_input_grad
+        if elastic.wanted():
+            grad_weight = with_native_ops(elastic.of_rows)(before, of_own, weight) if needs[3] else None
+        else:
+            grad_weight = of_own.t().mm(before) if needs[3] else None
+        grad_bias = of_own.sum(0) if bias is not None and needs[4] else None
         of_given = ctx.times.turned(of_given).flatten(0, 1)
         of_given = of_given if running is None else of_given[ctx.times.turned(running).flatten()]
         return None, None, of_given, grad_weight, grad_bias, *of_state

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import sums
+from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, axes_of, dropped
 from repro.portable.modes.pytorch.operations.conversions import by_integers
@@ -36,13 +37,20 @@ _mean = partial(run, sums.mean)
 @define("sum")
 @by_integers(torch.sum)
 def sum_all(self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
-    return along(total, self, None, False, dtype)
+    return _noted(along(total, self, None, False, dtype), self, None)
 
 
 @define("sum.dim_IntList")
 @by_integers(torch.sum)
 def sum_dim(self: Tensor, dim: Any, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    return along(total, self, dim, keepdim, dtype)
+    return _noted(along(total, self, dim, keepdim, dtype), self, dim)
+
+
+def _noted(y: Tensor, x: Tensor, dim: Any) -> Tensor:
+    """The sum y of x: that over samples where autograd adds up the gradient of what each of them has."""
+    if not elastic.wanted() or not x.dim() or not x.numel() or not x.dtype == y.dtype == torch.float32:
+        return y
+    return elastic.sums(y, x, axes_of(x, dim))
 
 
 @define("mean")
