@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "specification.md"
 TABLE = re.compile(r"(<!-- dependence -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-FRAMEWORKS = {"pytorch": "PyTorch"}
+FRAMEWORKS = {"pytorch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 HEAD = ["| operation | its formula | the result | its gradient | in |", "|---|---|---|---|---|"]
 NONE = "-"
 Row = tuple[str, str, str, str]

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from support.programs import program
 from support.runs import ROOT
 
@@ -21,7 +22,7 @@ def dependence() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("framework", ["pytorch"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_results_depend_on_what_the_table_says(framework: str, dependence: ModuleType) -> None:
     table = dependence.read(dependence.PAGE.read_text(encoding="utf-8"))[framework]
     report = json.loads(program(framework, f"dependence/{framework}.py"))

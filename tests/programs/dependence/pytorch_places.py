@@ -138,7 +138,7 @@ def sampled(x: Tensor) -> Tensor:
 
 
 case("grid_sample", ITS_SAMPLE, sampled)
-case("fft", ITS_ROW, lambda x: torch.view_as_real(torch.fft.rfft(x)).flatten(-2))
+case("fft", ITS_ROW, lambda x: torch.view_as_real(torch.fft.rfft(x)).flatten(-2), any_shape=False)
 case("fft2", ITS_SAMPLE, lambda x: torch.view_as_real(torch.fft.rfft2(x)).flatten(-2))
 
 
