@@ -273,6 +273,13 @@ def narrow_product() -> list[np.ndarray]:
     ]
 
 
+def indexing() -> list[np.ndarray]:
+    a, index = checks.singles(8, 512).reshape(128, 4), (checks.words(8, 128) % np.uint64(5)).astype(np.int64)
+    rows = reference.r32(reference.sum_by_index(a, index, 5))
+    numbers = [reference.r32(reference.sum_by_index(a[:, [column]], index, 5)) for column in range(4)]
+    return [rows, np.concatenate(numbers, 1), rows, rows]
+
+
 def product() -> list[np.ndarray]:
     return [expected()["product"][0].astype(np.float64), expected()["scaled"][0]]
 
@@ -287,7 +294,10 @@ def compiled() -> list[np.ndarray]:
     return [reference.r32(reference.f64(y) * scale + reference.f64(shift)), mean, variance] * 3
 
 
-REFERENCE = (rounding, subnormals, contraction, division, root, choices, narrow_product, product, convolution, compiled)
+REFERENCE = (
+    *(rounding, subnormals, contraction, division, root, choices, narrow_product, indexing),
+    *(product, convolution, compiled),
+)
 
 if __name__ == "__main__":
     np.seterr(over="ignore")

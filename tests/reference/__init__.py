@@ -12,7 +12,18 @@ An operation's `..._gradients` takes the same arrays, and then `gradient`, that 
 gives the gradient with respect to each array, None where there is none.
 """
 
-from reference.arithmetic import exact_dot, exact_mean, exact_sum, f64, grid, length, r32, swap
+from reference.arithmetic import (
+    cumulative_sum,
+    exact_dot,
+    exact_mean,
+    exact_sum,
+    f64,
+    grid,
+    length,
+    r32,
+    sum_by_index,
+    swap,
+)
 from reference.attention import attention, attention_gradients, exponentials, softmax, softmax_gradients
 from reference.convolution import (
     average_pool,
@@ -71,6 +82,7 @@ __all__ = [
     "convolution_highest",
     "cross_entropy",
     "cross_entropy_gradients",
+    "cumulative_sum",
     "dropout",
     "dropout_gradients",
     "embedding",
@@ -110,5 +122,6 @@ __all__ = [
     "sizes",
     "softmax",
     "softmax_gradients",
+    "sum_by_index",
     "swap",
 ]

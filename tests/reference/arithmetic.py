@@ -56,6 +56,30 @@ def exact_sum(x: Array, axes: tuple[int, ...], bits: int = SUM_BITS) -> Array:
     return q.sum(axes, keepdims=True) * (p * 2.0**-bits)
 
 
+def sum_by_index(x: Array, index: Array, rows: int) -> Array:
+    """Rows [M, C] added up by their index, float64 [rows, C]: what is added to one row has one grid."""
+    result = np.zeros((rows, x.shape[1]))
+    for row in np.unique(index):
+        q, p = grid(x[index == row], (0, 1), SUM_BITS)
+        result[row] = q.sum(0) * (p[0] * 2.0**-SUM_BITS)
+    return result
+
+
+def cumulative_sum(x: Array) -> Array:
+    """Sums of the first numbers of the last axis, float64: in order within 16 numbers, after those of what is before."""
+    x = f64(x)
+    sums, ends = np.empty_like(x), np.empty((*x.shape[:-1], x.shape[-1] // 16))
+    for place in range(x.shape[-1]):
+        sums[..., place] = x[..., place] if place % 16 == 0 else sums[..., place - 1] + x[..., place]
+        if place % 16 == 15:
+            ends[..., place // 16] = sums[..., place]
+    if ends.shape[-1]:
+        before = cumulative_sum(ends)
+        for place in range(16, x.shape[-1]):
+            sums[..., place] = before[..., place // 16 - 1] + sums[..., place]
+    return sums
+
+
 def exact_mean(x: Array, axes: tuple[int, ...]) -> Array:
     """Times the reciprocal of how many there are, rounded to float64: no division."""
     return r32(exact_sum(x, axes, MEAN_BITS) * (1.0 / length(x, axes)))

@@ -93,6 +93,10 @@ class JAX(Defaults):
         return jnp.zeros((rows, x.shape[1]), jnp.float64).at[index].add(x.astype(jnp.float64))
 
     @staticmethod
+    def largest_at(index: Array, x: Array, rows: int) -> Array:
+        return jnp.zeros((rows, x.shape[1]), x.dtype).at[index].max(x)
+
+    @staticmethod
     def counting(like: Array, size: int) -> Array:
         return jnp.arange(size, dtype=jnp.int64)
 

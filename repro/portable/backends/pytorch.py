@@ -174,6 +174,11 @@ class PyTorch(Defaults):
         return x.new_zeros(rows, x.shape[1], dtype=torch.float64).index_add_(0, index, x.double())
 
     @staticmethod
+    def largest_at(index: Tensor, x: Tensor, rows: int) -> Tensor:
+        where = index.long()[:, None].expand(x.shape)
+        return x.new_zeros(rows, x.shape[1]).scatter_reduce_(0, where, x, "amax")
+
+    @staticmethod
     def causal(like: Tensor, rows: int, columns: int) -> Tensor:
         return torch.ones(rows, columns, dtype=torch.bool, device=like.device).tril_(columns - rows)
 

@@ -115,6 +115,10 @@ class TensorFlow(Defaults):
         return tf.math.unsorted_segment_sum(tf.cast(x, tf.float64), index, rows)
 
     @staticmethod
+    def largest_at(index: tf.Tensor, x: tf.Tensor, rows: int) -> tf.Tensor:
+        return tf.maximum(tf.math.unsorted_segment_max(x, index, rows), 0)
+
+    @staticmethod
     def one_hot(index: tf.Tensor, classes: int) -> tf.Tensor:
         return tf.one_hot(index, classes, dtype=tf.float64)
 

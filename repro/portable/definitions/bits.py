@@ -11,11 +11,12 @@ def is_float64(x: Array) -> bool:
 
 
 def exponent_above(xp: Backend, x: Array, axes: Axes) -> Array:
-    """The least e >= -100 with |x| < 2^e along the axes: float32 -> int32, axes of size 1.
+    """The least e >= -100 with |x| < 2^e along the axes, or of each number: float32 -> int32, axes of size 1.
 
     128 from 2^127 on, and where there is a NaN.
     """
-    largest = xp.largest(xp.pattern(x) & 0x7FFFFFFF, axes)
+    largest = xp.pattern(x) & 0x7FFFFFFF
+    largest = xp.largest(largest, axes) if axes else largest
     return xp.clip(xp.shift_right(largest, 23) - 126, SMALLEST, 128)
 
 

@@ -32,14 +32,29 @@ def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tu
     e is the least with |x| < 2^e along the axes, which stay with size 1. `numbers`: 1 where the slices hold all bits of
     the largest one, 2 for twice these slices. The unit is NaN where a number of the group is infinite or NaN.
     """
-    most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
-    e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
-    unit = pow2_f64(xp, xp.where(e > 1023, 0, e) - bits)
-    rest, parts = x / unit, []
+    e = exponent_above(xp, x, axes)
+    return cut(xp, x, e, bits, numbers), unit(xp, e, bits)
+
+
+def exponent_above(xp: Backend, x: Array, axes: Axes) -> Array:
+    """The least e >= SMALLEST with |x| < 2^e along the axes, int32, axes of size 1; 1024 where there is none."""
+    most = xp.pattern(x) & 0x7FFFFFFFFFFFFFFF
+    most = xp.largest(most, axes) if axes else most
+    return xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
+
+
+def cut(xp: Backend, x: Array, e: Array, bits: int, numbers: int = 1) -> list[Array]:
+    """The slices of numbers on grids of these exponents, which broadcast: see slices."""
+    rest, parts = x / pow2_f64(xp, xp.where(e > 1023, 0, e) - bits), []
     for _ in range(-(-numbers * SIGNIFICAND // bits)):
         parts.append(xp.rint(rest))
         rest = (rest - parts[-1]) * 2.0**bits
-    return parts, xp.where(e > 1023, xp.nan, unit)
+    return parts
+
+
+def unit(xp: Backend, e: Array, bits: int) -> Array:
+    """The unit of the first slice on a grid of this exponent: see slices."""
+    return xp.where(e > 1023, xp.nan, pow2_f64(xp, xp.where(e > 1023, 0, e) - bits))
 
 
 def joined(parts: Sequence[Array], bits: int) -> Array:

@@ -164,6 +164,9 @@ class Backend(Protocol):
     def add_at(self, index: Array, x: Array, rows: int) -> Array:
         """Rows of integers, [M, C], added up by their index [M] -> float64 [rows, C], exact."""
 
+    def largest_at(self, index: Array, x: Array, rows: int) -> Array:
+        """The largest of magnitudes [M, C] by their index [M] -> [rows, C]; 0 where there is none; NaN may count or not."""
+
     def one_hot(self, index: Array, classes: int) -> Array:
         """[M] -> float64 [M, classes]: 1 at the index, 0 elsewhere."""
 

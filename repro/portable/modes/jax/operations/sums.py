@@ -45,11 +45,11 @@ def reduce_prod(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
 
 @define("cumsum")
 def cumsum(x: Array, *, axis: int, reverse: bool) -> Array:
-    """On one grid for each line, where the sums are exact."""
     if not x.size:
         return x
-    slices = sums.sliced(Backend, as_float32(x), (axis,))
-    return sums.joined(slices, lambda part: lax.cumsum(part, axis, reverse)).astype(as_float32(x).dtype)
+    values = lax.rev(x, (axis,)) if reverse else x
+    result = scans.cumulative_sum(Backend, values.astype(jnp.float64), axis).astype(as_float32(x).dtype)
+    return lax.rev(result, (axis,)) if reverse else result
 
 
 def _scan(function: Callable[[Array], Array]) -> Callable[..., Array]:

@@ -3,6 +3,7 @@
 As torchvision's kernels for GPUs have them: https://github.com/pytorch/vision/tree/main/torchvision/csrc/ops/cuda.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
-from repro.portable.modes.pytorch.operations.indexing import added, rounded, total
+from repro.portable.modes.pytorch.operations.indexing import by_places, by_rows, rounded
 
 
 @define("torchvision::nms")
@@ -70,11 +71,10 @@ def roi_align_backward(
 ) -> Tensor:
     rows = grad.permute(0, 2, 3, 1).reshape(-1, channels).double()
     pooled = pooled_height, pooled_width
-    empty = torch.zeros((batch_size * height * width, channels), dtype=torch.float64, device=grad.device)
-    gradient = empty
+    gradient = torch.zeros((batch_size * height * width, channels), dtype=torch.float64, device=grad.device)
     for index, weight in _corners(rois, spatial_scale, (height, width), pooled, sampling_ratio, aligned):
         parts = rounded(rows * weight, as_float32(grad).dtype)
-        gradient = gradient + total(parts, lambda q, index=index: empty.index_add(0, index, q))  # type: ignore[misc]
+        gradient = gradient + by_rows(parts, 0, index, len(gradient))
     return rounded(gradient.view(batch_size, height, width, channels).permute(0, 3, 1, 2).contiguous(), grad.dtype)
 
 
@@ -86,9 +86,12 @@ def roi_pool(*arguments: Any) -> tuple[Tensor, Tensor]:
 
 @define("torchvision::_roi_pool_backward")
 def roi_pool_backward(grad: Tensor, rois: Tensor, argmax: Tensor, *arguments: float) -> Tensor:
-    """Adds numbers alone; of the regions only the image's number counts."""
-    backward = torch.ops.torchvision._roi_pool_backward
-    return added(grad, lambda q: backward(q, rois.double(), argmax, *arguments))
+    """To the pixels that were the largest; an empty region has none."""
+    images, channels, height, width = map(int, arguments[-4:])
+    plane = rois[:, 0].long()[:, None] * channels + torch.arange(channels, device=grad.device)
+    place = plane[:, :, None, None] * (height * width) + argmax.clamp(min=0)
+    g, shape = grad.masked_fill(argmax < 0, 0.0).reshape(-1), (images, channels, height, width)
+    return rounded(by_places(g, 0, place.reshape(-1), (math.prod(shape),)), grad.dtype).view(shape)
 
 
 def _corners(

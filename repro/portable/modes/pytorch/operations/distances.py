@@ -10,7 +10,7 @@ from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
-from repro.portable.modes.pytorch.operations.indexing import rounded, total
+from repro.portable.modes.pytorch.operations.indexing import by_rows, rounded
 
 Pairs = Callable[[Tensor], tuple[Tensor, Tensor]]
 """One coordinate of all points -> of the first and of the second of each pair."""
@@ -84,8 +84,7 @@ def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tenso
     away = self.double()[first] - self.double()[second]
     distance = _distances("pdist", self[first], self[second], p)[:, None]
     pulls = rounded(_pulls(away, grad.double()[:, None], distance, p), as_float32(self).dtype)
-    zeros = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
-    gradient = total(torch.cat([pulls, -pulls]), lambda q: zeros.clone().index_add_(0, torch.cat([first, second]), q))
+    gradient = by_rows(torch.cat([pulls, -pulls]), 0, torch.cat([first, second]), len(self))
     return rounded(gradient, self.dtype)
 
 

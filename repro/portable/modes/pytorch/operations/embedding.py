@@ -10,7 +10,7 @@ from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.modes.pytorch.operations.choices import unsigned
-from repro.portable.modes.pytorch.operations.indexing import added, rounded, total
+from repro.portable.modes.pytorch.operations.indexing import by_places, by_rows, rounded
 
 SUM, MEAN, MAX = 0, 1, 2
 
@@ -29,7 +29,7 @@ def embedding_bag(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The result, the bag of each index, the number of rows in each bag, and of maxima the row of each."""
     offsets = offsets[:-1] if include_last_offset else offsets
-    bags, size = len(offsets), weight.shape[1]
+    bags = len(offsets)
     bag = (
         torch.searchsorted(
             offsets.contiguous(), torch.arange(len(indices), device=indices.device).to(offsets.dtype), right=True
@@ -45,8 +45,7 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rounded(rows.double() * per_sample_weights.double()[:, None], as_float32(rows).dtype)
     rows = rows.masked_fill(~counts[:, None], 0.0)
-    table = torch.zeros(bags, size, dtype=torch.float64, device=weight.device)
-    result = total(rows, lambda q: table.clone().index_add_(0, bag, q))
+    result = by_rows(rows, 0, bag, bags)
     if mode == MEAN:
         result = result / held.clamp(min=1).double()[:, None]
     return rounded(result, weight.dtype), bag, held, held.new_zeros(0)
@@ -113,14 +112,14 @@ def dense_backward(
     per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Tensor:
-    table = torch.zeros(num_weights, grad.shape[1], dtype=torch.float64, device=grad.device)
     if mode == MAX:
         grad = grad.masked_fill(maximum_indices < 0, 0.0)
-        return added(grad, lambda q: table.clone().scatter_add_(0, maximum_indices.long().clamp(min=0), q))
+        places = maximum_indices.long().clamp(min=0)
+        return rounded(by_places(grad, 0, places, (num_weights, grad.shape[1])), grad.dtype)
     rows = _gradient_of_rows(
         grad, indices, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx
     )
-    return rounded(total(rows, lambda q: table.clone().index_add_(0, indices, q)), grad.dtype)
+    return rounded(by_rows(rows, 0, indices, num_weights), grad.dtype)
 
 
 def _gradient_of_rows(

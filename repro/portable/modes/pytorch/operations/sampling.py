@@ -16,7 +16,7 @@ from repro.portable.definitions.resampling import SHARPNESS
 from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
-from repro.portable.modes.pytorch.operations.indexing import added, rounded
+from repro.portable.modes.pytorch.operations.indexing import rounded, total
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -187,8 +187,8 @@ def _of_pixels(gradient: Tensor, x: Tensor, axes: Sequence[Axis]) -> Tensor:
     pixel = torch.cat(pixels, 1)[:, None].expand(-1, x.shape[1], -1)
     parts = torch.cat([gradient * weight[:, None] for weight in weights], 2)
     zeros = torch.zeros(*x.shape[:2], x.shape[2:].numel(), dtype=torch.float64, device=x.device)
-    result = added(rounded(parts, as_float32(x).dtype), lambda q: zeros.clone().scatter_add_(2, pixel, q))
-    return rounded(result.double(), x.dtype).view(x.shape)
+    result = total(rounded(parts, as_float32(x).dtype), lambda q: zeros.clone().scatter_add_(2, pixel, q), (-1,))
+    return rounded(result, x.dtype).view(x.shape)
 
 
 @define("affine_grid_generator")

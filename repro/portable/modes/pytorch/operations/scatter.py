@@ -3,6 +3,7 @@
 The last one stays, sums are exact, and products are taken of neighbors, in rounds, in the order in which they come.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.operations.choices import unsigned
-from repro.portable.modes.pytorch.operations.indexing import plus, rounded, scatter_add, total, zeros
+from repro.portable.modes.pytorch.operations.indexing import by_places, by_rows, plus, rounded, scatter_add
 
 aten = torch.ops.aten
 Indices = Sequence[Tensor | None]
@@ -55,8 +56,12 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -
 
 @define("index_put", "_unsafe_index_put", integers=True)
 def index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool = False) -> Tensor:
-    if accumulate and self.is_floating_point():
-        return plus(self, values.to(self.dtype), lambda q: aten.index_put(zeros(self), indices, q, True))
+    if accumulate and self.is_floating_point() and self.dim():
+        try:
+            return plus(self, _put_together(self, indices, values.to(self.dtype)))
+        except (IndexError, RuntimeError):
+            aten.index_put(self, indices, values, True)  # which says what is wrong
+            raise
     return aten.index_put(self, indices, values if accumulate else _of_winners(self, indices, values), accumulate)
 
 
@@ -79,22 +84,44 @@ def _of_winners(x: Tensor, indices: Indices, values: Tensor) -> Tensor:
     given = [each for each in indices if each is not None]
     if values.numel() == 1 or all(each.dtype in (torch.bool, torch.uint8) for each in given):
         return values
-    axes, numbers = _by_axis(indices)
-    numbers = torch.broadcast_tensors(*numbers)
-    if numbers[0].numel() < 2:
+    axes, place = _places(x, indices)
+    if place.numel() < 2:
         return values
+    flat, begin, shape = _by_place(x, axes, place, values)
+    last = winners(place.reshape(-1), 0, [math.prod(x.shape[axis] for axis in axes)])
+    return flat.index_select(begin, last).view(shape)
+
+
+def _put_together(x: Tensor, indices: Indices, values: Tensor) -> Tensor:
+    """The sums of the values at each place, float64, in the shape of x."""
+    axes, place = _places(x, indices)
+    flat, begin, _ = _by_place(x, axes, place, values)
+    sizes, rest = [x.shape[axis] for axis in axes], [axis for axis in range(x.dim()) if axis not in axes]
+    after = begin + 1 + sum(begin <= axis < axes[-1] for axis in rest)
+    result = by_rows(flat, begin, place.reshape(-1), math.prod(sizes), after).unflatten(begin, sizes)
+    order = [*rest[:begin], *axes, *rest[begin:]]
+    return result.permute([order.index(axis) for axis in range(x.dim())])
+
+
+def _places(x: Tensor, indices: Indices) -> tuple[list[int], Tensor]:
+    """The axes that are indexed, and the places in them, counted in their order."""
+    axes, numbers = _by_axis(indices)
+    numbers = list(torch.broadcast_tensors(*numbers))
     place = torch.zeros_like(numbers[0])
     for axis, index in zip(axes, numbers, strict=True):
+        low, high = index.aminmax() if index.numel() else (0, 0)
+        if low < -x.shape[axis] or high >= x.shape[axis] > 0:
+            raise IndexError(f"an index of dimension {axis} is not below {x.shape[axis]}")
         place = place * x.shape[axis] + torch.where(index < 0, index + x.shape[axis], index)
-    size = 1
-    for axis in axes:
-        size *= x.shape[axis]
-    last = winners(place.reshape(-1), 0, [size])
+    return axes, place
+
+
+def _by_place(x: Tensor, axes: list[int], place: Tensor, values: Tensor) -> tuple[Tensor, int, list[int]]:
+    """The values with all places along one axis, which axis that is, and their shape before."""
     rest = [length for axis, length in enumerate(x.shape) if axis not in axes]
     begin = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
     shape = [*rest[:begin], *place.shape, *rest[begin:]]
-    flat = values.expand(shape).reshape(*rest[:begin], place.numel(), *rest[begin:])
-    return flat.index_select(begin, last).view(shape)
+    return values.expand(shape).reshape(*rest[:begin], place.numel(), *rest[begin:]), begin, shape
 
 
 def _by_axis(indices: Indices) -> tuple[list[int], list[Tensor]]:
@@ -139,7 +166,8 @@ def scatter_reduce(
     if reduce in ("amax", "amin") or not self.dim() or not index.dim():
         return unsigned(aten.scatter_reduce(self, dim, index, src, reduce, include_self=include_self))
     src = src[tuple(slice(size) for size in index.shape)]
-    met = zeros(self).scatter_add_(dim, index, torch.ones(index.shape, dtype=torch.float64, device=self.device))
+    met = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
+    met.scatter_add_(dim, index, torch.ones(index.shape, dtype=torch.float64, device=self.device))
     if reduce == "prod":
         places = torch.arange(self.numel(), device=self.device).view(self.shape)
         places = places[
@@ -148,7 +176,7 @@ def scatter_reduce(
         products = grouped_product(src.reshape(-1).double(), places.reshape(-1), self.numel()).view(self.shape)
         products = products * self.double() if include_self else products
     else:
-        products = total(src, lambda q: zeros(self).scatter_add_(dim, index, q))
+        products = by_places(src, dim, index, self.shape)
         products = products + self.double() if include_self else products
         if reduce == "mean":
             products = products / (met + 1 if include_self else met)

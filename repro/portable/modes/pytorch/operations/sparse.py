@@ -14,7 +14,7 @@ from repro.portable.definitions import sparse
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 from repro.portable.modes.pytorch.dispatcher.tables import define_sparse
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, as_given
-from repro.portable.modes.pytorch.operations.indexing import added, rounded
+from repro.portable.modes.pytorch.operations.indexing import by_rows, rounded
 from repro.portable.modes.pytorch.operations.products import plus
 from repro.portable.modes.pytorch.operations.random import check
 
@@ -23,13 +23,12 @@ COO, CSR, CSC = torch.sparse_coo, torch.sparse_csr, torch.sparse_csc
 
 @define_sparse("_coalesce")
 def coalesce(self: Tensor) -> Tensor:
-    """Each place once, in order. A number that is alone there stays; others are exact sums, on one grid for all of them."""
+    """Each place once, in order. A number that is alone there stays; others are exact sums."""
     index, values = self._indices(), self._values()
     there, group, number = torch.unique(_flat(index, self.shape), return_inverse=True, return_counts=True)
     alone = number[group] == 1
     rows = values.reshape(len(values), -1)
-    zeros = torch.zeros(len(there), rows.shape[1], dtype=torch.float64, device=rows.device)
-    sums = added(rows.masked_fill(alone[:, None], 0.0), lambda q: zeros.index_add(0, group, q))
+    sums = rounded(by_rows(rows.masked_fill(alone[:, None], 0.0), 0, group, len(there)), rows.dtype)
     sums = sums.index_copy(0, group[alone], rows[alone]).reshape(-1, *values.shape[1:])
     return _made(index.new_empty(len(index), len(there)).index_copy(1, group, index), sums, self.shape)
 

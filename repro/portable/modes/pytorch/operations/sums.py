@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
-from repro.portable.definitions import sums
+from repro.portable.definitions import scans, sums
 from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, axes_of, dropped
@@ -129,5 +129,5 @@ def cumsum(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tenso
 
 
 def _scan(x: Tensor, axes: tuple[int]) -> Tensor:
-    """Sums of the first numbers along an axis: on one grid for each line, where they are exact."""
-    return sums.joined(run(sums.sliced, x, axes=axes), lambda part: part.cumsum(*axes)).to(x.dtype)
+    """Sums of the first numbers along an axis."""
+    return run(scans.cumulative_sum, x.double(), *axes).to(x.dtype)

@@ -128,10 +128,7 @@ def scan(function: Callable[[Array, int], Array], neutral: float) -> Callable[[A
 
 
 def _cumulative_sum(x: Array, axis: int) -> Array:
-    """On one grid for each line, where the sums are exact."""
-    return definitions.joined(run((axis,), definitions.sliced, x, (axis,)), lambda part: part.cumsum(axis)).astype(
-        x.dtype
-    )
+    return scans.cumulative_sum(Backend, x.astype(np.float64), axis).astype(x.dtype)
 
 
 def _cumulative_product(x: Array, axis: int) -> Array:
