@@ -66,17 +66,17 @@ def sum_by_index(x: Array, index: Array, rows: int) -> Array:
 
 
 def cumulative_sum(x: Array) -> Array:
-    """Sums of the first numbers of the last axis, float64: in order within 16 numbers, after those of what is before."""
+    """Sums of the first numbers of the last axis, float64: in order within 8 numbers, after those of what is before."""
     x = f64(x)
-    sums, ends = np.empty_like(x), np.empty((*x.shape[:-1], x.shape[-1] // 16))
+    sums, ends = np.empty_like(x), np.empty((*x.shape[:-1], x.shape[-1] // 8))
     for place in range(x.shape[-1]):
-        sums[..., place] = x[..., place] if place % 16 == 0 else sums[..., place - 1] + x[..., place]
-        if place % 16 == 15:
-            ends[..., place // 16] = sums[..., place]
+        sums[..., place] = x[..., place] if place % 8 == 0 else sums[..., place - 1] + x[..., place]
+        if place % 8 == 7:
+            ends[..., place // 8] = sums[..., place]
     if ends.shape[-1]:
         before = cumulative_sum(ends)
-        for place in range(16, x.shape[-1]):
-            sums[..., place] = before[..., place // 16 - 1] + sums[..., place]
+        for place in range(8, x.shape[-1]):
+            sums[..., place] = before[..., place // 8 - 1] + sums[..., place]
     return sums
 
 

@@ -99,11 +99,18 @@ class NumPy(Defaults):
 
     @staticmethod
     def add_at(index: Array, x: Array, rows: int) -> Array:
-        return _at(np.add, index, x.astype(np.float64, copy=False), np.zeros((rows, x.shape[1])))
+        total, order = np.zeros((rows, x.shape[1])), np.argsort(index, kind="stable")
+        there, begins = np.unique(index[order], return_index=True)
+        if len(there):
+            total[there] = np.add.reduceat(x[order].astype(np.float64, copy=False), begins, 0)
+        return total
 
     @staticmethod
     def largest_at(index: Array, x: Array, rows: int) -> Array:
-        return _at(np.maximum, index, x, np.zeros((rows, x.shape[1]), x.dtype))
+        most = np.zeros((rows, x.shape[1]), x.dtype)
+        for column in range(x.shape[1]):  # which is fast for one axis
+            np.maximum.at(most[:, column], index, x[:, column])
+        return most
 
     @staticmethod
     def counting(like: Array, size: int) -> Array:
@@ -124,12 +131,3 @@ def _made(made: Callable[..., Sequence[Any]], *arguments: Any) -> Sequence[Array
 
 
 Backend = NumPy()
-
-
-def _at(function: np.ufunc, index: Array, x: Array, result: Array) -> Array:
-    """Rows of x, joined by their index, in the place of those of a result."""
-    order = np.argsort(index, kind="stable")
-    there, begins = np.unique(index[order], return_index=True)
-    if len(there):
-        result[there] = function.reduceat(x[order], begins, 0)
-    return result

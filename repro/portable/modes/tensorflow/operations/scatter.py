@@ -8,14 +8,24 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variable_ops
 
 from repro.portable.backends.numpy import Array, Backend
+from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import sparse, targets
+from repro.portable.definitions.grids import check_length
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
+from repro.portable.numbers.constants import SUM_BITS
 
 
 def added(index: Array, x: Array, rows: int) -> Array:
     """Rows of numbers [M, C] added up by their index [M] -> float64 [rows, C]: exact, on a grid for each row."""
-    return targets.by_index(Backend, np.ascontiguousarray(x), index, rows)
+    if not x.size:
+        return np.zeros((rows, x.shape[1]))
+    check_length(len(x), SUM_BITS)
+    x = np.ascontiguousarray(x)
+    most = Backend.largest_at(index, run((1,), targets.magnitudes, x, (1,)), rows)
+    e = targets.exponents(Backend, most)
+    slices = run((), targets.slices, x, e[index], len(x))
+    return targets.joined(Backend, [Backend.add_at(index, q, rows) for q in slices], e, len(x))
 
 
 def segments(x: Array, ids: Array, number: int) -> Array:
