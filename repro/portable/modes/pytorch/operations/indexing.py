@@ -82,14 +82,19 @@ def _added(
     pieces = [(begin, min(step, terms - begin)) for begin in range(0, terms, step)]
     most = x.new_zeros(_kept(shape, axes))
     for piece in pieces:
-        magnitudes = run(targets.magnitudes, x.narrow(dim, *piece), axes)
-        most.scatter_reduce_(dim, index.narrow(dim, *piece), magnitudes, "amax")
+        most.scatter_reduce_(
+            dim, index.narrow(dim, *piece), run(targets.magnitudes, x.narrow(dim, *piece), axes), "amax"
+        )
     e = run(targets.exponents, most)
     totals: list[Tensor] = []
     for piece in pieces:
         place = index.narrow(dim, *piece) if rows is None else rows.narrow(0, *piece)
-        spread = e.gather(dim, place) if rows is None else e.index_select(dim, place)
-        slices = run(targets.slices, x.narrow(dim, *piece), spread, terms)
+        slices = run(
+            targets.slices,
+            x.narrow(dim, *piece),
+            e.gather(dim, place) if rows is None else e.index_select(dim, place),
+            terms,
+        )
         totals = totals or [torch.zeros(shape, dtype=torch.float64, device=x.device) for _ in slices]
         for total, q in zip(totals, slices, strict=True):
             if rows is None:

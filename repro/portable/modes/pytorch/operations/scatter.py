@@ -106,13 +106,13 @@ def _put_together(x: Tensor, indices: Indices, values: Tensor) -> Tensor:
 def _places(x: Tensor, indices: Indices) -> tuple[list[int], Tensor]:
     """The axes that are indexed, and the places in them, counted in their order."""
     axes, numbers = _by_axis(indices)
-    numbers = list(torch.broadcast_tensors(*numbers))
-    place = torch.zeros_like(numbers[0])
-    for axis, index in zip(axes, numbers, strict=True):
-        low, high = index.aminmax() if index.numel() else (0, 0)
-        if low < -x.shape[axis] or high >= x.shape[axis] > 0:
-            raise IndexError(f"an index of dimension {axis} is not below {x.shape[axis]}")
-        place = place * x.shape[axis] + torch.where(index < 0, index + x.shape[axis], index)
+    place = torch.zeros((), dtype=torch.int64, device=x.device)
+    for axis, index in zip(axes, torch.broadcast_tensors(*numbers), strict=True):
+        size, (low, high) = x.shape[axis], index.aminmax() if index.numel() else (0, -1)
+        if low < -size or high >= size:
+            raise IndexError(f"an index of dimension {axis} is not below {size}")
+        index = torch.where(index < 0, index + size, index) if low < 0 else index
+        place = index if axis == axes[0] else place * size + index
     return axes, place
 
 
