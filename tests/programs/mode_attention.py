@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import repro.portable.pytorch as portable
 
@@ -103,7 +104,7 @@ def split() -> list[str]:
             key, value = beside(KEY, garbage, False), beside(VALUE, garbage, False)
             ways[f"NaN that is hidden by {name}"] = masked, attention(QUERY, key, value, mask)
         ways["a sample alone"] = masked[1:], attention(QUERY[1:], KEY[1:], VALUE[1:], SEEN[1:])
-        ways |= by_products() | by_modules() | {"a long softmax": (long_softmax(0), long_softmax(9000))}
+        ways |= by_products() | by_flex() | by_modules() | {"a long softmax": (long_softmax(0), long_softmax(9000))}
     return [name for name, (whole, parts) in ways.items() if not torch.equal(whole, parts)]
 
 
@@ -128,6 +129,21 @@ def by_products() -> dict[str, tuple[Tensor, Tensor]]:
     ways["one matrix"] = ways["products, torch.float32"][0][0, 0], eager(QUERY[0, 0], KEY[0, 0], VALUE[0, 0])
     ways["einsum"] = torch.einsum("bhts,bhsd->bhtd", (QUERY @ KEY.mT / 4).softmax(-1), VALUE), eager(QUERY, KEY, VALUE)
     return ways
+
+
+def by_flex() -> dict[str, tuple[Tensor, Tensor]]:
+    """flex_attention, with keys that its function of scores hides, and the beginning of a causal one."""
+    query, key, value = (x.detach() for x in (QUERY, KEY, VALUE))  # on a CPU it has no gradient
+    more, scores = random(2, 4, 5, 16) * 100, lambda score, b, h, i, j: torch.where(j < 13, score, -torch.inf)
+    whole, start = (
+        flex_attention(
+            *(x[:, :, :n] for x in (key, key, value)),
+            block_mask=create_block_mask(lambda b, h, i, j: i >= j, None, None, n, n, device="cpu"),
+        )
+        for n in (13, 9)
+    )
+    padded = flex_attention(query, beside(key, more, False), beside(value, more, False), score_mod=scores)
+    return {"flex, padding": (flex_attention(query, key, value), padded), "flex, causal": (whole[:, :, :9], start)}
 
 
 def by_modules() -> dict[str, tuple[Tensor, Tensor]]:
