@@ -126,6 +126,9 @@ def by_products() -> dict[str, tuple[Tensor, Tensor]]:
         triangle = torch.ones(13, 13, dtype=torch.bool).tril()
         steps = [eager(KEY[:, :, t : t + 1], KEY[:, :, : t + 1], value[:, :, : t + 1]) for t in range(13)]
         ways[f"products, {dtype}, cache"] = eager(KEY, KEY, value, triangle), torch.cat(steps, -2)
+    rows = torch.cat([torch.eye(4)[1:2], random(2, 4), torch.zeros(1, 4), torch.full((1, 4), 0.25)])
+    matrix = random(4, 7) * torch.exp2(torch.arange(4.0))[:, None]
+    ways["rows of other samples"] = rows @ matrix, torch.cat([row[None] @ matrix for row in rows])
     ways["one matrix"] = ways["products, torch.float32"][0][0, 0], eager(QUERY[0, 0], KEY[0, 0], VALUE[0, 0])
     ways["einsum"] = torch.einsum("bhts,bhsd->bhtd", (QUERY @ KEY.mT / 4).softmax(-1), VALUE), eager(QUERY, KEY, VALUE)
     return ways

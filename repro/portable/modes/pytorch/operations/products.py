@@ -38,7 +38,7 @@ def _over_samples(a: Tensor, b: Tensor) -> bool:
 @define("addmm")
 @as_given
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, slices: int) -> Tensor:
-    if alpha == beta == 1 and self.dim() == 1 and mat1.numel() and mat2.numel() and not run(products.are_weights, mat1):
+    if alpha == beta == 1 and self.dim() == 1 and mat1.numel() and mat2.numel() and not weights_in(mat1)[1]:
         return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]), slices=slices)
     return plus(product(mat1, mat2, slices), self, beta, alpha)
 
@@ -82,12 +82,20 @@ def product(a: Tensor, b: Tensor, slices: int) -> Tensor:
     """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
     if not a.numel() or not b.numel():
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
-    found = run(products.are_weights, a)
-    many = int(found.sum())
+    found, many = weights_in(a)
     if many == found.numel():
         return run(products.weighted, a, b, slices=slices)
     y = run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=slices)
     return torch.where(found, run(products.weighted, a, b, slices=slices), y) if many else y
+
+
+def weights_in(a: Tensor) -> tuple[Tensor, int]:
+    """Which matrices of [..., M, K] are weights, bool [..., 1, 1], and how many; of a single matrix which rows, [M, 1].
+
+    The rows of a single one are of other samples, mostly. While a CUDA graph is captured nothing can be counted: -1.
+    """
+    found = run(products.are_weights, a) if a.dim() > 2 else run(products.are_weights, a[:, None])[:, 0]
+    return found, -1 if a.is_cuda and torch.cuda.is_current_stream_capturing() else int(found.sum())
 
 
 def plus(y: Tensor, added: Tensor, beta: Any, alpha: Any) -> Tensor:
