@@ -227,7 +227,8 @@ def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size:
     x, axis = as_float32(grad_in), dim % max(1, len(input_sizes))
     if not x.numel():
         return aten.unfold_backward(grad_in, input_sizes, dim, size, step)
-    parts, unit, bits = run(sums.sliced, x, axes=(axis, x.dim() - 1), numbers=2)
+    axes = tuple(sorted({axis, x.dim() - 1}))  # one of them for a single number, which has no axis
+    parts, unit, bits = run(sums.sliced, x, axes=axes, numbers=2)
     return rounded(
         sums.joined(
             (parts, unit.squeeze(-1), bits),
