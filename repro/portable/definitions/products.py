@@ -3,7 +3,7 @@
 Each operand of float32 is one slice of BITS bits, or two: then what the first one leaves counts, too.
 
 A row of the first factor meets columns of the second. Or it is one of weights, as a softmax gives them, of rows of the second:
-what it does not weigh, as padding and later words, changes no bit then. Its numbers say which of both: see `weights`.
+what it does not weigh, as padding and later words, changes no bit then. Its numbers say which of both: see are_weights.
 """
 
 from functools import partial
