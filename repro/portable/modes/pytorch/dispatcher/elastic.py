@@ -3,7 +3,7 @@
 A kernel that adds over samples in a backward pass gives its sum as parts, see repro.portable.definitions.elastic, and with
 them an ordinary tensor, by whose memory they are found again when it arrives at a parameter, whatever views autograd made.
 There the parts of all micro-batches since the gradient was zeroed are added, without rounding, and `.grad` is their sum,
-rounded. Ranks exchange parts, too: ranks.py beside this file.
+rounded. Ranks exchange parts, too: elastic_ranks.py beside this file.
 
 Nothing is left to chance: a gradient that arrives without parts is refused, and so is a sum over samples that was not the
 gradient of a parameter. Whatever computes with sums over the batch, as contrastive losses do, is no sum over samples.
