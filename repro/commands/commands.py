@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from repro import __version__
-from repro.commands import benchmark, compare, download, portable, record, report, sweep, train, verify
+from repro.commands import audit, benchmark, compare, dispute, download, portable, receipt, record, report, sweep, train, verify
 from repro.commands.parser import Parser, nearest
 from repro.errors import UsageError
 

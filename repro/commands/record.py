@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from repro.commands import command_options
 from repro.commands.parser import Parser
 from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, explained
-from repro.text import counted
+from repro.text import RUN, counted
 
 if TYPE_CHECKING:
     from repro.record.record import Record
@@ -17,6 +17,7 @@ NOTHING_OBSERVED = "NOTHING WAS OBSERVED: no step of an optimizer was seen, so t
 ONLY_METRICS = "no step of an optimizer was seen, so metrics and outputs alone can be compared"
 EPILOG = "\n".join(
     [
+        "{run} in the command, or in a GLOB, stands for an empty folder in that of the record.",
         "The exit code is that of the command. `repro compare A B` compares two records.",
         "With --against it is 3 if the run differs, and 4 if the comparison is inconclusive.",
     ]
@@ -30,6 +31,8 @@ def parser() -> Parser:
     against = "compare the run with a record as it goes, and stop it at the first difference"
     made.add_argument("--against", type=Path, metavar="RECORD", help=against)
     command_options.add_outputs(made)
+    checkpoints = "checkpoints to copy whenever they change, for a receipt (repeatable)"
+    made.add_argument("--checkpoints", action="append", default=[], metavar="GLOB", help=checkpoints)
     command_options.add_portable(made)
     command_options.add_cube(made)
     return made
@@ -39,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
     command_options.check(options)
     portable = command_options.portable(options)
+    from repro.record.outputs import in_run
     from repro.record.recording import Recording
 
     command = command_options.words(options)
@@ -49,7 +53,20 @@ def run(options: argparse.Namespace) -> int:
         other = recorded(options.against, options.every)
     to = options.to or command_options.fresh()
     every = other.content.every if other else options.every
-    recording = Recording(command, to, options.output, every, options.keep, portable=portable)
+    folder = to.absolute() / "run" if any(RUN in text for text in [*command, *options.output, *options.checkpoints]) else None
+    recording = Recording(
+        [in_run(word, folder) for word in command],
+        to,
+        options.output,
+        every,
+        options.keep,
+        folder,
+        portable=portable,
+        all_files=not options.output,
+        checkpoints=options.checkpoints,
+    )
+    if folder:
+        folder.mkdir()
     if other:
         return _compared(recording, other)
     code = recording.pass_through()

@@ -182,3 +182,11 @@ def _renamed(hashes: Hashes, names: Names) -> Hashes:
         channel: {names[channel].get(name, name): code for name, code in of.items()} if channel in names else of
         for channel, of in hashes.items()
     }
+
+
+def last_fitting(a: Process, b: Process, until: int) -> int | None:
+    """The last step of `a`, up to one, whose weights `b` starts from; None where there is none."""
+    whole, rest = Course(a), Course(b)
+    starts = rest.starts_by_optimizer()
+    steps = sorted((step for step in [0, *a.of("weights")] if step <= until), reverse=True)
+    return next((step for step in steps if starts and _numbers(whole, starts, step)), None)

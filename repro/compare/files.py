@@ -69,7 +69,7 @@ def compare(a: Record, b: Record, lenient: bool = False) -> Files:
         elif lenient and not (ours.final and their.final):
             files.aside[name] = NOT_FINAL
         else:
-            _add(files, name, a.keys_of(name), b.keys_of(other), shapes)
+            add(files, name, a.keys_of(name), b.keys_of(other), shapes)
     files.aside |= dict.fromkeys(sorted(b.written.keys() - {*matched.values()}, key=natural), ONE_RUN)
     return files
 
@@ -85,7 +85,7 @@ def _shapes(a: Record, b: Record, matched: Mapping[str, str]) -> set[str]:
     }
 
 
-def _add(files: Files, name: str, ours: Keys, theirs: Keys, shapes: set[str] | None) -> None:
+def add(files: Files, name: str, ours: Keys, theirs: Keys, shapes: set[str] | None = None) -> None:
     """Adds a file whose bytes differ; `shapes`: those of weights, where logs and all else may differ."""
     if ours is None or theirs is None:
         if shapes is not None or not incidental.holds_model(name):
@@ -186,6 +186,11 @@ def _matched(a: Record, b: Record) -> dict[str, str]:
     ours, theirs = (_by_pattern(one, both) for one in (a, b))
     alike = {pattern for pattern in ours.keys() & theirs.keys() if len(ours[pattern]) == len(theirs[pattern]) == 1}
     return both | {ours[pattern][0]: theirs[pattern][0] for pattern in alike}
+
+
+def steady(name: str) -> bool:
+    """True if a name has no part that is another one in each run."""
+    return VARYING.sub("*", EVENTS.sub(r"\1", name)) == name
 
 
 def _by_pattern(record: Record, known: Mapping[str, str]) -> dict[str, list[str]]:

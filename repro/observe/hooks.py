@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 
 from ..inject import imports
-from . import files, generators, hashing, metrics, recorder, windows
+from . import checkpoints, files, generators, hashing, metrics, recorder, windows
 from . import watched as watched  # repro.watch finds it in sys.modules
 
 # The module that is waited for, and the files of this folder that then hook into it, in this order.
@@ -51,12 +51,13 @@ def install_metrics(name: str, module: ModuleType) -> None:
 
 
 def start() -> None:
-    """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY, _KEEP and _HOLD say."""
+    """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY, _KEEP, _CHECKPOINTS and _HOLD say."""
     folder, every = os.environ["REPRO_OBSERVE"], os.environ.get("REPRO_OBSERVE_EVERY", "")
     if os.environ.get("REPRO_OBSERVE_KEEP") == "1":
         hashing.content_folder = os.path.join(folder, "kept")
     recorder.start(folder, max(int(every), 1) if every.isdigit() else 1)
     files.start()
+    checkpoints.start(os.environ.get("REPRO_OBSERVE_CHECKPOINTS", ""))
     windows.start(os.environ.get("REPRO_OBSERVE_HOLD", ""))
     generators.start()
     imports.finder.around = generators.execute_import

@@ -43,6 +43,7 @@ class Recorder:
         self.seconds = 0.0  # time that the program waited for the observer, in all threads
         self.local = threading.local()
         self.steps = 0
+        self.latest: Optional[int] = None  # the number of the last step
         self.watched = False  # True once repro.watch was called
         self.path: Optional[str] = None
         self.seal = ""  # the seal of the last line
@@ -59,9 +60,16 @@ class Recorder:
         """True if changes of weights between two steps can be seen: each step must be hashed."""
         return self.every == 1
 
+    def begin(self, number: Optional[int]) -> None:
+        """Has checkpoints looked at, which were written after the last step, before that of this number; None: the end."""
+        if look is not None and self.latest:
+            look(self.latest)
+        self.latest = number
+
     def count(self) -> int:
         """Counts one step; its number."""
         with self.lock:
+            self.begin(self.steps + 1)
             self.steps += 1
             self.local.step = self.steps
             return self.steps
@@ -180,6 +188,7 @@ class Recorder:
 
     def end(self) -> None:
         """Writes what observing took, or that a framework was imported and no step was seen."""
+        self.begin(None)
         if self.steps or self.watched:
             self.write({"kind": "end", "seconds": round(self.seconds, 6)})
         elif self.frameworks and not self.broken:
@@ -216,6 +225,7 @@ active: Optional[Recorder] = None  # the recorder of this process
 wait: Any = (
     None  # called with a step before its line is written, if anybody waits there; what it raises is of the program
 )
+look: Any = None  # called with the number of the last step before the next one is counted, and at the end, if checkpoints are copied
 raised: Optional[BaseException] = None  # what a signal's handler of the program has raised meanwhile
 
 

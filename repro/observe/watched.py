@@ -26,6 +26,7 @@ def _write(active: recorder.Recorder, number: int, state: Any) -> None:
     if not 0 <= number <= LAST:
         recorder.unseen(OUTSIDE)
         return
+    active.begin(number)
     active.local.step = number
     hashes = {
         "generator": generators.hashes(),

@@ -11,6 +11,7 @@ seal, signature      the running hash of the lines; the key that makes a record 
 metrics, metric_values, metric_names  the scores that it logs, prints and writes
 printed, metric_files  those in what it prints, and in files
 outputs, arrays      files that the command writes; arrays that `--keep` holds
+checkpoints          copies of the checkpoints that it writes, and their steps
 written              the files in the run's own folder, and contents.json
 contents             the values of a file by their keys: a reader for each format
 trainings            where a training of a process begins, if there are several

@@ -3,6 +3,7 @@
 PYTHONPATH makes Python load repro/inject/site when it starts; other variables say what to do.
 """
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.containers.command_line import INSIDE, PACKAGE, Addition, Mount
+from repro.record.checkpoints import CHECKPOINTS
 from repro.record.lines import STEPS
 from repro.record.record import KEPT
 from repro.structs import Flaw, converted, shortened
@@ -18,7 +20,8 @@ from repro.structs import Flaw, converted, shortened
 SITE = Path(__file__).parents[1] / "inject" / "site"
 PATH = "PYTHONPATH"
 FOLDER, EVERY, KEEP, NARROW = "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP", "REPRO_OBSERVE_NARROW"
-HOLD = "REPRO_OBSERVE_HOLD"
+HOLD, COPIED = "REPRO_OBSERVE_HOLD", "REPRO_OBSERVE_CHECKPOINTS"
+OBSERVING = (FOLDER, EVERY, KEEP, NARROW, HOLD, COPIED, PATH)
 PORTABLE, ALLOW, PRECISION = "REPRO_PORTABLE", "REPRO_PORTABLE_ALLOW", "REPRO_PORTABLE_PRECISION"
 ELASTIC = "REPRO_PORTABLE_ELASTIC"
 REPORTS = "portable"
@@ -81,11 +84,14 @@ class Injection:
     portable: Portable | None = None
     hold: int | None = None
     """The number of steps after which processes wait before each backward pass."""
+    checkpoints: tuple[str, ...] = ()
+    """Patterns of files that are copied whenever they change."""
 
     @property
     def folders(self) -> list[str]:
         """The names of the folders, in that of a run, that processes write into."""
-        observing = [STEPS, *([KEPT] if self.keep else [])] if self.observed else []
+        more = [*([KEPT] if self.keep else []), *([CHECKPOINTS] if self.checkpoints else [])]
+        observing = [STEPS, *more] if self.observed else []
         return [*observing, *([REPORTS] if self.portable else [])]
 
     def variables(self, folder: str) -> dict[str, str]:
@@ -95,6 +101,7 @@ class Injection:
             variables |= {FOLDER: folder, EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
             variables |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
             variables |= {HOLD: str(self.hold)} if self.hold is not None else {}
+            variables |= {COPIED: json.dumps(self.checkpoints)} if self.checkpoints else {}
         if self.portable:
             variables |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
             variables |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}
@@ -124,7 +131,7 @@ def joined(first: str, *others: str | None) -> str:
 
 def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables without those of an observer around this process."""
-    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, HOLD, PATH)}
+    kept = {name: value for name, value in variables.items() if name not in OBSERVING}
     folders = _other_folders(variables)
     return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
 

@@ -38,7 +38,7 @@ def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]
         names = glob.glob(own, recursive=True, include_hidden=True) if glob.has_magic(own) else [own]
         for path in (path for name in names for path in _inside(Path(name))):
             if path.is_file():
-                paths[_named(path, run)] = path
+                paths[named_file(path, run)] = path
     return dict(sorted(paths.items()))
 
 
@@ -53,7 +53,8 @@ def _fail(error: OSError) -> NoReturn:
     raise error
 
 
-def _named(path: Path, run: Path | None) -> str:
+def named_file(path: Path, run: Path | None) -> str:
+    """The name of a file: below `{run}`, or as the path has it."""
     if run is not None and path.is_relative_to(run):
         return f"{RUN}/{escaped(str(path.relative_to(run)))}"
     return escaped(str(path))

@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType, structs
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.record import arrays, metrics
+from repro.record.checkpoints import CheckpointChange
 from repro.record.lines import AGAIN, STEPS, Process, processes
 from repro.record.metric_values import Metric
 from repro.record.written import FileContents, WrittenFile, read_contents
@@ -67,6 +68,10 @@ class Content(Struct):
     """The SHA-256 of metrics.jsonl; missing if there are no metrics."""
     written: dict[str, WrittenFile] | UnsetType = UNSET
     """All files in the run's own folder, where no output was named."""
+    run: str | UnsetType = UNSET
+    """The folder that `{run}` stood for."""
+    checkpoints: list[CheckpointChange] | UnsetType = UNSET
+    """The files that --checkpoints names, as they changed; their copies are in checkpoints/."""
     contents: Hash | UnsetType = UNSET
     """The SHA-256 of contents.json, which holds values of files by their keys."""
 

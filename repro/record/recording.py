@@ -21,6 +21,7 @@ from repro.errors import UsageError
 from repro.files import current_folder, write_json
 from repro.machine.variables import deciding
 from repro.record import lines, metric_files, metrics, outputs, portable, provenance, record, signature, written
+from repro.record.checkpoints import CheckpointChange, gathered
 from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
 from repro.record.metric_values import Metric
@@ -56,6 +57,8 @@ class Recording:
     """The number of steps after which it waits before each backward pass."""
     all_files: bool = False
     """True if all files in the run's folder are hashed, where no output is named."""
+    checkpoints: Sequence[str] = ()
+    """The glob patterns of the checkpoints that are copied."""
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
@@ -64,7 +67,8 @@ class Recording:
         self.place = current_folder()
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
-        self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable, self.hold)
+        copied = tuple(outputs.in_run(pattern, self.run) for pattern in self.checkpoints)
+        self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable, self.hold, copied)
         for name in {STEPS, *self.injection.folders}:
             (self.folder / name).mkdir(parents=True)
         if self.runtime:
@@ -177,10 +181,22 @@ class Recording:
             unseen=_unseen(processes),
             metrics=metrics.write(self.folder, measured) if measured else UNSET,
             written=own or UNSET,
+            run=str(self.run) if self.run else UNSET,
+            checkpoints=self._checkpoints(trained) if self.checkpoints else UNSET,
             contents=written.write(self.folder, files | inside, digests) or UNSET,
         )
         write_json(self.folder / FILE, signature.signed(msgspec.to_builtins(content)))
         return Record(self.folder, content, trained, metrics=measured)
+
+    def _checkpoints(self, processes: Sequence[Process]) -> list[CheckpointChange]:
+        """The checkpoints that were copied, by the names that --checkpoints gives them."""
+        return gathered(self.folder, processes, self._named)
+
+    def _named(self, path: Path) -> str:
+        """The name of a file: below `{run}`, or from the folder that the command was started in."""
+        outside = self.run is None or not path.is_relative_to(self.run)
+        inside = path.relative_to(self.place) if outside and path.is_relative_to(self.place) else path
+        return outputs.named_file(inside, self.run)
 
     def _metric_files(self) -> dict[str, Path]:
         """The files that may hold metrics: in `{run}`, and those that --output names."""

@@ -56,10 +56,13 @@ SUFFIXES: dict[str, Reader] = {
 """Readers by the end of a name, where the first bytes say nothing."""
 
 
-def read(path: Path) -> dict[str, str] | None:
-    """The values of a file by their keys, as `kind text`; None where its format is unknown, or it cannot be read."""
+def read(path: Path, name: str | None = None) -> dict[str, str] | None:
+    """The values of a file by their keys, as `kind text`; None where its format is unknown, or it cannot be read.
+
+    `name`: its own, where the path is that of a copy.
+    """
     try:
-        return _values(path)
+        return _values(path, PurePath(name or path))
     except (UnreadableError, OSError, MemoryError, RecursionError):
         return None
 
@@ -69,7 +72,7 @@ def is_damaged(path: Path) -> bool:
     try:
         if path.stat().st_size == 0:
             return True
-        _values(path)
+        _values(path, path)
         return False
     except UnreadableError as error:
         return not str(error).startswith(LIMITS)
@@ -77,10 +80,10 @@ def is_damaged(path: Path) -> bool:
         return False
 
 
-def _values(path: Path) -> dict[str, str] | None:
+def _values(path: Path, name: PurePath) -> dict[str, str] | None:
     result = Values()
     with open(path, "rb") as file:
-        reader = _reader(path, file.read(8))
+        reader = _reader(name, file.read(8))
         file.seek(0)
         if reader is None:
             return None

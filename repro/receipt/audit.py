@@ -1,0 +1,233 @@
+"""Audits: segments of a training that are done again on this machine, and compared with its record.
+
+A segment is resumed from its checkpoint by a command of the auditor's, with the numerics of the receipt. Every step of it, and
+the next checkpoint, must be those of the record.
+"""
+
+import logging
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from msgspec import UNSET, structs
+
+from repro.compare import alignment, comparison, files
+from repro.compare.comparison import Comparison
+from repro.compare.difference import first_difference
+from repro.containers import command_line
+from repro.containers.image import Place as ImagePlace
+from repro.containers.image import moved, runtime
+from repro.errors import ReproError
+from repro.machine import gpu
+from repro.receipt.receipt import Receipt
+from repro.receipt.restoring import Place, cleared
+from repro.receipt.segments import Segment
+from repro.record import contents, outputs
+from repro.record.checkpoints import CHECKPOINTS, CheckpointFile
+from repro.record.injection import Portable, unobserved
+from repro.record.lines import STEPS, Process
+from repro.record.new_lines import NewLines
+from repro.record.process import describe_exit
+from repro.record.record import Record
+from repro.record.recording import Recording
+from repro.text import RUN, counted
+from repro.verify import surroundings
+
+log = logging.getLogger(__name__)
+
+Verdict = Literal["same", "differs", "inconclusive"]
+NOT_PORTABLE = "the training had native numerics, whose bits another machine need not give: a difference proves nothing"
+
+
+@dataclass
+class Outcome:
+    """A segment that was done again."""
+
+    segment: Segment
+    verdict: Verdict
+    says: str
+    seconds: float = 0.0
+    compared: Comparison | None = None
+    """The first difference of a step."""
+
+
+@dataclass
+class Auditor:
+    """Does segments of a record's training again."""
+
+    receipt: Receipt
+    record: Record
+    resume: Sequence[str]
+    """The words of the command that goes on from a checkpoint."""
+    folder: Path
+    """The folder of the audit."""
+    place: Path
+    """The folder in which commands are started."""
+    portable: Portable | None
+    image: str | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def command(self, segment: Segment) -> list[str]:
+        """The words for a segment: the receipt's own where the training begins."""
+        return list(self.resume if segment.start else self.receipt.parameters["command"])
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        """Raises UsageError where a file of the user's is where a checkpoint would be put."""
+        for segment in segments:
+            Place(self.folder / "run", self.place).check(list(segment.start.files) if segment.start else [])
+
+    def audit(self, segment: Segment) -> Outcome:
+        """Does a segment again. ReproError where it cannot be started."""
+        began = time.perf_counter()
+        folder = self.folder / f"{segment.after + 1}-{segment.last}"
+        run = self.folder / "run"
+        run.mkdir(parents=True)
+        with cleared(Place(run, self.place), folder / "files") as place:
+            if segment.start:
+                place.restore(self.record.path, segment.start)
+            try:
+                outcome = self._compared(segment, *self._carried_out(segment, folder, run, place))
+            finally:
+                folder.mkdir(exist_ok=True)
+                run.rename(folder / "run")
+        outcome.seconds = time.perf_counter() - began
+        if outcome.verdict == "differs" and self.portable is None:
+            outcome.verdict, outcome.says = "inconclusive", f"{outcome.says}; {NOT_PORTABLE}"
+        self.outcomes.append(outcome)
+        return outcome
+
+    def _carried_out(self, segment: Segment, folder: Path, run: Path, place: Place) -> tuple[Record, str | None]:
+        """The record of a segment that was done again, and why it ended early, if it failed."""
+        words = [outputs.in_run(word, run) for word in self.command(segment)]
+        if self.image is not None:
+            where = ImagePlace(
+                self.place, run, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0
+            )
+            words = moved(words, self.image, where, runtime(self.image))
+        patterns = [str(place.path(name)) for name in (segment.end.written if segment.end else []) if files.steady(name)]
+        recording = Recording(
+            words,
+            folder / "record",
+            list(self.record.outputs) if segment.last == self.record.steps else (),
+            run=run,
+            variables=dict(os.environ) if command_line.find(words) else unobserved(os.environ),
+            portable=self.portable,
+            all_files=not self.record.outputs,
+            checkpoints=patterns,
+        )
+        whole = segment.last == self.record.steps
+        enough = None if whole else Enough(recording.folder, segment.steps, set(patterns))
+        ended = recording.carry_out(enough.is_over if enough else None)
+        record = recording.finish(ended.code)
+        failed = ended.code != 0 and not ended.stopped
+        why = f"the command {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") if failed else None
+        if recording.computed and not recording.computed.on:
+            why = str(recording.computed)
+        return record, why
+
+    # --- comparing --------------------------------------------------------------------------------------------------
+
+    def _compared(self, segment: Segment, again: Record, failed: str | None) -> Outcome:
+        """The outcome of a segment, by what its steps, its checkpoint and its outputs are."""
+        if failed:
+            return Outcome(segment, "inconclusive", failed)
+        if len(again.processes) != len(self.record.processes):
+            count = f"{counted(len(again.processes), 'process')} took steps, {len(self.record.processes)} are recorded"
+            return Outcome(segment, "inconclusive", count)
+        begun = [self._begun(segment, *both) for both in zip(self.record.processes, again.processes, strict=True)]
+        sides = [
+            _sides(segment, ours, theirs, after)
+            for ours, theirs, after in zip(self.record.processes, again.processes, begun, strict=True)
+        ]
+        a, b = (_of_steps(one, [side[n] for side in sides]) for n, one in enumerate((self.record, again)))
+        difference = first_difference(a, b, resumed=segment.start is not None)
+        if difference:
+            compared = comparison.known(a, b, difference)
+            step = f"at step {difference.step}, " if difference.step else ""
+            says = f"{step}in the {difference.channel}" + (f" (`{difference.names[0]}`)" if difference.names else "")
+            return Outcome(segment, "differs", says, compared=compared)
+        taken = min(ours.last for _, ours in sides)
+        wanted = segment.last - max(begun)
+        if taken < wanted:
+            return Outcome(segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded")
+        return self._files(segment, again) or Outcome(
+            segment, "same", f"{counted(segment.steps, 'step')}{_and_files(segment, self.record)}"
+        )
+
+    def _begun(self, segment: Segment, ours: Process, theirs: Process) -> int:
+        """The step after which a process goes on: of the checkpoint, or one before, where a thread wrote it."""
+        if segment.start is None:
+            return 0
+        fitting = alignment.last_fitting(ours, theirs, segment.after)
+        return segment.after if fitting is None else fitting
+
+    def _files(self, segment: Segment, again: Record) -> Outcome | None:
+        """A difference of the next checkpoint, or of the outputs where the segment is the last one."""
+        differing, made = files.Files(), _copies(again)
+        for name in sorted(segment.end.written) if segment.end else []:
+            theirs = made.get(name)
+            ours = segment.end.files[name] if segment.end else None
+            if theirs is None or ours is None:
+                aside = differing.differing if files.steady(name) else differing.aside
+                aside[name] = f"`{name}` was not written"
+            elif ours.sha256 != theirs.sha256:
+                copies = (one.path / CHECKPOINTS / file.copy for one, file in ((self.record, ours), (again, theirs)))
+                files.add(differing, name, *(contents.read(copy, name) for copy in copies))
+        if segment.last == self.record.steps:
+            whole = first_difference(_files_of(self.record), _files_of(again), resumed=segment.start is not None)
+            if whole:
+                differing.differing["outputs"] = whole.inside or f"`{whole.names[0]}` differs"
+        says = next(iter(differing.differing.values()), None)
+        return Outcome(segment, "differs", f"all steps are equal, but {says}") if says else None
+
+
+@dataclass
+class Enough:
+    """Stops a command once it has taken the steps of a segment, and written the next checkpoint."""
+
+    folder: Path
+    steps: int
+    patterns: set[str]
+
+    def is_over(self, process: subprocess.Popen[bytes]) -> bool:
+        """Waits for that: True; False where the command ends before."""
+        lines = NewLines(self.folder / STEPS)
+        while process.poll() is None:
+            if lines.highest_step() > self.steps and self._is_written():
+                return True
+            time.sleep(0.01)
+        return False
+
+    def _is_written(self) -> bool:
+        seen = b"".join(path.read_bytes() for path in (self.folder / CHECKPOINTS).glob("*.jsonl"))
+        return all(os.fsencode(pattern) in seen for pattern in self.patterns)
+
+
+def _sides(segment: Segment, ours: Process, theirs: Process, after: int) -> tuple[Process, Process]:
+    """Both processes up to the end of a segment, so that the second goes on where it is known to."""
+    last = segment.last
+    whole = replace(ours, steps={step: hashes for step, hashes in ours.steps.items() if step <= last})
+    rest = {step: hashes for step, hashes in theirs.steps.items() if step <= theirs.begun + last - after}
+    return whole, replace(theirs, steps=rest)
+
+
+def _of_steps(record: Record, processes: list[Process]) -> Record:
+    return replace(record.without_files(), processes=processes, metrics=[])
+
+
+def _files_of(record: Record) -> Record:
+    """The record of the files alone."""
+    return replace(record, processes=[], metrics=[])
+
+
+def _copies(record: Record) -> dict[str, CheckpointFile]:
+    """The first copy of each file that a run wrote after it began."""
+    changes = record.content.checkpoints
+    copies: dict[str, CheckpointFile] = {}
+    for change in changes if isinstance(changes, list) else []:
+        copies = {name: file for name, file in change.files.items() if file is not None} | copies
+    return copies

@@ -1,0 +1,163 @@
+"""Envelopes, signed with an SSH key: Dead Simple Signing Envelope (DSSE), version 1.
+
+The id of a signature's key is the public key itself, as OpenSSH writes it, so that an envelope can be verified by itself. Whose key it
+is, it cannot say: that is for those who hold the key of the signer in hand.
+"""
+
+import base64
+import getpass
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from repro.errors import ReproError, UsageError
+from repro.files import read
+from repro.text import printable
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+NAMES = ("id_ed25519", "id_ecdsa", "id_rsa")
+"""The keys in ~/.ssh that are tried without --key, as OpenSSH calls them."""
+MISSING = "receipt: {name} is not installed; install repro with its extra: pip install 'repro-bits[receipts]'"
+MAKE_ONE = "make one with `ssh-keygen -t ed25519`, and name it with --key"
+LARGEST = 16 << 20  # bytes of an envelope
+UNREADABLE = "receipt: {path} is not a receipt: {why}; name a file that `repro receipt` wrote"
+
+
+def sign(payload: bytes, key: Path | None) -> dict[str, Any]:
+    """An envelope of a statement. UsageError where there is no such key, or it is of a kind that cannot be read."""
+    dsse, signer = _library()
+    path = key or _own()
+    private = _private(path)
+    public = _text(private.public_key())
+    own = signer.SSlibKey.from_crypto(private.public_key(), keyid=public)
+    envelope = dsse.Envelope(payload, PAYLOAD_TYPE, {})
+    envelope.sign(signer.CryptoSigner(private, own))
+    return envelope.to_dict()
+
+
+def verify(path: Path) -> tuple[bytes, str]:
+    """The payload of a file, and the public key that has signed it.
+
+    ReproError where it is none, has another number of signatures than one, or a signature that is not of its payload.
+    """
+    dsse, signer = _library()
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+    from securesystemslib.exceptions import Error
+
+    try:
+        envelope = dsse.Envelope.from_dict(json.loads(read(path, LARGEST)))
+        ids = list(envelope.signatures)
+    except FileNotFoundError:
+        raise UsageError(f"receipt: {path} does not exist; name a file that `repro receipt` wrote") from None
+    except OSError as error:
+        raise ReproError(f"receipt: {path} cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Error) as error:
+        raise ReproError(UNREADABLE.format(path=path, why=_one_line(error))) from None
+    if envelope.payload_type != PAYLOAD_TYPE:
+        raise ReproError(UNREADABLE.format(path=path, why=f"its payload is {printable(str(envelope.payload_type))[:60]}"))
+    if len(ids) != 1:
+        raise ReproError(f"receipt: {path} has {len(ids)} signatures, and a receipt has one; ask its maker for his own")
+    try:
+        key = signer.SSlibKey.from_crypto(load_ssh_public_key(ids[0].encode()), keyid=ids[0])
+        envelope.verify([key], 1)
+    except (ValueError, UnsupportedAlgorithm, Error) as error:
+        raise ReproError(
+            f"receipt: {path}: its signature is not that of its content ({_one_line(error)}): one of the two was changed; ask its maker for it again"
+        ) from None
+    return envelope.payload, ids[0]
+
+
+def fingerprint(key: str) -> str:
+    """The fingerprint of a public key, as `ssh-keygen -l` prints it."""
+    blob = base64.b64decode(key.split()[1])
+    return f"SHA256:{base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip('=')}"
+
+
+def known(signer: str) -> set[str]:
+    """The fingerprints that --signer names: one as text, or those of the keys in a file.
+
+    A file may be a public key, or one of those of OpenSSH: allowed_signers, authorized_keys. UsageError where it names none.
+    """
+    if signer.startswith("SHA256:"):
+        return {signer}
+    try:
+        lines = read(Path(signer)).decode(errors="replace").splitlines()
+    except OSError as error:
+        raise UsageError(f"receipt: --signer {signer} cannot be read ({error.strerror}); name a public key") from None
+    words = [line.split() for line in lines if not line.lstrip().startswith("#")]
+    named = [(kind, blob) for line in words for kind, blob in zip(line, line[1:], strict=False) if _is_kind(kind)]
+    try:
+        result = {fingerprint(f"{kind} {blob}") for kind, blob in named}
+    except ValueError:
+        result = set()
+    if not result:
+        raise UsageError(f"receipt: --signer {signer} holds no public key of OpenSSH; name a file such as id_ed25519.pub")
+    return result
+
+
+def own_fingerprint(key: Path | None = None) -> str | None:
+    """The fingerprint of this user's own key, by its public half; None where there is none."""
+    names = [key] if key else [Path.home() / ".ssh" / name for name in NAMES]
+    for path in names:
+        public = path.with_name(f"{path.name}.pub")
+        try:
+            return fingerprint(read(public).decode())
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
+
+
+def _is_kind(word: str) -> bool:
+    return word.startswith(("ssh-", "ecdsa-", "sk-"))
+
+
+def _own() -> Path:
+    path = next((path for name in NAMES if (path := Path.home() / ".ssh" / name).is_file()), None)
+    if path is None:
+        raise UsageError(f"receipt: there is no SSH key in {Path.home() / '.ssh'} to sign with; {MAKE_ONE}")
+    return path
+
+
+def _private(path: Path) -> Any:
+    """The private key of a file; a passphrase is asked for at the terminal."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    try:
+        content = read(path)
+        try:
+            return load_ssh_private_key(content, None)
+        except (TypeError, ValueError):  # it has a passphrase, or is none
+            if b"PRIVATE KEY" not in content or not sys.stdin.isatty():
+                raise
+            return load_ssh_private_key(content, getpass.getpass(f"passphrase of {path}: ").encode())
+    except OSError as error:
+        raise UsageError(f"receipt: --key {path} cannot be read ({error.strerror}); {MAKE_ONE}") from None
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        raise UsageError(
+            f"receipt: --key {path} cannot be used to sign ({_one_line(error)}); {MAKE_ONE}"
+        ) from None
+
+
+def _text(public: Any) -> str:
+    """A public key as OpenSSH writes it, without a comment."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return str(public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())
+
+
+def _library() -> tuple[Any, Any]:
+    """securesystemslib's envelopes and keys. ReproError where they are not installed."""
+    try:
+        import cryptography  # noqa: F401
+        from securesystemslib import dsse, signer
+    except ImportError as error:
+        raise ReproError(MISSING.format(name=error.name)) from None
+    return dsse, signer
+
+
+def _one_line(error: BaseException) -> str:
+    return printable(" ".join(str(error).split()) or type(error).__name__)[:120]
