@@ -9,13 +9,16 @@ from repro.commands.parser import Parser, nearest
 from repro.errors import UsageError
 
 TITLES = ("a training of your own", "the reference trainers (./run.sh COMMAND, in the repository)")
+OWN = 8
+"""The number of commands for a training of one's own; they come first."""
 EXIT_CODES = "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible; 4 inconclusive."
 
 
 def parsers() -> dict[str, Parser]:
     """The parser of each command, by its name."""
-    made = [record.parser(), verify.parser(), compare.parser(), report.parser(), portable.parser(), download.parser()]
-    made += [*train.parsers(), sweep.parser(), benchmark.parser()]
+    made = [record.parser(), verify.parser(), compare.parser(), report.parser(), portable.parser()]
+    made += [receipt.parser(), audit.parser(), dispute.parser()]
+    made += [download.parser(), *train.parsers(), sweep.parser(), benchmark.parser()]
     return {one.command: one for one in made}
 
 
@@ -35,7 +38,7 @@ def parse(words: list[str], command: list[str] | None = None) -> argparse.Namesp
 
 def _overview(known: dict[str, Parser], words: list[str]) -> argparse.Namespace:
     """Parses `repro` without a command: its help, its version."""
-    own, trainers = list(known)[:5], list(known)[5:]
+    own, trainers = list(known)[:OWN], list(known)[OWN:]
     lines = [(TITLES[0], {name: known[name].summary for name in own})]
     lines += [(TITLES[1], {name: known[name].summary for name in trainers} | {"verify": verify.OF_TRAINERS})]
     text = [

@@ -77,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
         receipt.check_record(checked, options.record)
     _show(checked)
     if options.record is not None:
-        print(printable(f"record     {options.record} is what was signed, with every step and checkpoint"))
+        print(printable(f"record      {options.record} is what was signed, with every step and checkpoint"))
     if options.signer is None:
         print("The signature fits. Whose key it is, --signer checks.")
     return 0
@@ -86,7 +86,7 @@ def _check(options: argparse.Namespace) -> int:
 def _show(receipt: "Receipt") -> None:
     """What a receipt says, a line for each thing."""
     for name, text in described(receipt).items():
-        print(printable(f"{name:<11}{text}"), flush=True)
+        print(printable(f"{name:<12}{text}"), flush=True)
 
 
 def described(receipt: "Receipt") -> dict[str, str]:

@@ -154,9 +154,7 @@ class Auditor:
         wanted = segment.last - max(begun)
         if taken < wanted:
             return Outcome(segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded")
-        return self._files(segment, again) or Outcome(
-            segment, "same", f"{counted(segment.steps, 'step')}{_and_files(segment, self.record)}"
-        )
+        return self._files(segment, again)
 
     def _begun(self, segment: Segment, ours: Process, theirs: Process) -> int:
         """The step after which a process goes on: of the checkpoint, or one before, where a thread wrote it."""
@@ -165,24 +163,31 @@ class Auditor:
         fitting = alignment.last_fitting(ours, theirs, segment.after)
         return segment.after if fitting is None else fitting
 
-    def _files(self, segment: Segment, again: Record) -> Outcome | None:
-        """A difference of the next checkpoint, or of the outputs where the segment is the last one."""
-        differing, made = files.Files(), _copies(again)
+    def _files(self, segment: Segment, again: Record) -> Outcome:
+        """The outcome of a segment whose steps are equal, by the next checkpoint, and by the outputs at the end."""
+        compared, made = files.Files(), _copies(again)
         for name in sorted(segment.end.written) if segment.end else []:
             theirs = made.get(name)
             ours = segment.end.files[name] if segment.end else None
             if theirs is None or ours is None:
-                aside = differing.differing if files.steady(name) else differing.aside
+                aside = compared.differing if files.steady(name) else compared.aside
                 aside[name] = f"`{name}` was not written"
-            elif ours.sha256 != theirs.sha256:
+            elif ours.sha256 == theirs.sha256:
+                compared.equal.append(name)
+            else:
                 copies = (one.path / CHECKPOINTS / file.copy for one, file in ((self.record, ours), (again, theirs)))
-                files.add(differing, name, *(contents.read(copy, name) for copy in copies))
-        if segment.last == self.record.steps:
+                files.add(compared, name, *(contents.read(copy, name) for copy in copies))
+        last = segment.last == self.record.steps
+        if last:
             whole = first_difference(_files_of(self.record), _files_of(again), resumed=segment.start is not None)
             if whole:
-                differing.differing["outputs"] = whole.inside or f"`{whole.names[0]}` differs"
-        says = next(iter(differing.differing.values()), None)
-        return Outcome(segment, "differs", f"all steps are equal, but {says}") if says else None
+                compared.differing["outputs"] = whole.inside or f"`{whole.names[0]}` differs"
+        says = next(iter(compared.differing.values()), None)
+        if says:
+            return Outcome(segment, "differs", f"all steps are equal, but {says}")
+        held = ["the next checkpoint"] if segment.end and compared.equal + [*compared.but_for] else []
+        held += ["the outputs"] if last and self.receipt.files else []
+        return Outcome(segment, "same", "; ".join([", ".join([counted(segment.steps, "step"), *held]), *compared.notes]))
 
 
 @dataclass

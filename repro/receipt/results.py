@@ -1,5 +1,6 @@
 """audit.json: what an audit came to, for `repro report` and for others."""
 
+import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +31,7 @@ def write(auditor: Auditor, key: Path | None) -> Path:
         verdict=verdict(auditor.outcomes),
         fingerprint=receipt.fingerprint,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=converted(facts.machine(), Machine),
+        machine=converted(facts.hardware() | {"platform": platform.platform()}, Machine),
         signer=receipt.signer,
         auditor=signing.own_fingerprint(key),
         segments=[
