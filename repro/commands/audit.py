@@ -2,7 +2,6 @@
 
 import argparse
 import secrets
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from repro.text import RUN, counted, printable
 
 if TYPE_CHECKING:
     from repro.receipt.audit import Auditor, Outcome
-    from repro.receipt.receipt import Receipt
     from repro.receipt.segments import Segment
 
 ALL = "all"
@@ -37,12 +35,18 @@ def parser() -> Parser:
         epilog=EPILOG,
     )
     made.takes_command = True
-    made.add_argument("parameters", nargs="*", type=str, metavar="RECEIPT RECORD", help="the receipt, and the folder of its record")
+    made.add_argument(
+        "parameters", nargs="*", type=str, metavar="RECEIPT RECORD", help="the receipt, and the folder of its record"
+    )
     segments = "segments between two checkpoints to draw, or all (default: 3)"
     made.add_argument("--segments", default="3", metavar="N|all", help=segments)
-    made.add_argument("--seed", type=int, metavar="N", help="seed of the draw (default: one that nobody can know before)")
+    made.add_argument(
+        "--seed", type=int, metavar="N", help="seed of the draw (default: one that nobody can know before)"
+    )
     made.add_argument("--signer", metavar="KEY", help="the signer's public key, a file of them, or SHA256:...")
-    made.add_argument("--key", type=Path, metavar="FILE", help="your own SSH key, named in audit.json (default: as `repro receipt`)")
+    made.add_argument(
+        "--key", type=Path, metavar="FILE", help="your own SSH key, named in audit.json (default: as `repro receipt`)"
+    )
     made.add_argument("--trust", action="store_true", help="run what the receipt names without asking")
     made.add_argument("--image", metavar="IMAGE", help="Docker image or FILE.sif to run it in, without a network")
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the audit (default: repro-records/audit-TIME)")
@@ -53,9 +57,13 @@ def run(options: argparse.Namespace) -> int:
     """Audits; the exit code is 0 where all that was drawn is the same, 3 where something differs, else 4."""
     paths = [Path(word) for word in options.parameters]
     if len(paths) != 2:
-        raise UsageError(f"audit: a receipt and the folder of its record must be given, not {len(paths)} paths (see repro audit --help)")
+        raise UsageError(
+            f"audit: a receipt and the folder of its record must be given, not {len(paths)} paths (see repro audit --help)"
+        )
     if not options.command:
-        raise UsageError(f"audit: no command that resumes; put it after --, as in: -- python train.py --out {RUN} --resume")
+        raise UsageError(
+            f"audit: no command that resumes; put it after --, as in: -- python train.py --out {RUN} --resume"
+        )
     from repro.console import log_to_console
     from repro.files import current_folder
     from repro.receipt import receipt as receipts
@@ -115,7 +123,9 @@ def _finished(auditor: "Auditor", whole: list["Segment"], key: Path | None) -> i
     outcomes = auditor.outcomes
     steps, seconds = sum(one.segment.steps for one in outcomes), sum(one.seconds for one in outcomes)
     verdict = results.verdict(outcomes)
-    _say(f"{verdict}: {counted(len(outcomes), 'segment')} of {len(whole)} done again, {steps} of {auditor.record.steps} steps, {seconds:.1f} s")
+    _say(
+        f"{verdict}: {counted(len(outcomes), 'segment')} of {len(whole)} done again, {steps} of {auditor.record.steps} steps, {seconds:.1f} s"
+    )
     for altered in (1, 2, 5, 10):
         if altered <= len(whole) and verdict == "same":
             chance = unseen(len(whole), len(outcomes), altered)

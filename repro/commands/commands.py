@@ -4,7 +4,20 @@ import argparse
 import sys
 
 from repro import __version__
-from repro.commands import audit, benchmark, compare, dispute, download, portable, receipt, record, report, sweep, train, verify
+from repro.commands import (
+    audit,
+    benchmark,
+    compare,
+    dispute,
+    download,
+    portable,
+    receipt,
+    record,
+    report,
+    sweep,
+    train,
+    verify,
+)
 from repro.commands.parser import Parser, nearest
 from repro.errors import UsageError
 

@@ -24,8 +24,12 @@ def parser() -> Parser:
     made.add_argument("record", type=Path, nargs="?", metavar="RECORD", help="folder of your own record")
     made.add_argument("message", type=Path, nargs="?", metavar="MESSAGE", help="what the other one wrote last")
     made.add_argument("--to", type=Path, metavar="FILE", help="file for your message")
-    made.add_argument("--receipt", type=Path, metavar="RECEIPT", help="the other one's receipt, which has signed his root")
-    made.add_argument("--signer", metavar="KEY", help="with --receipt: the signer's public key, a file of them, or SHA256:...")
+    made.add_argument(
+        "--receipt", type=Path, metavar="RECEIPT", help="the other one's receipt, which has signed his root"
+    )
+    made.add_argument(
+        "--signer", metavar="KEY", help="with --receipt: the signer's public key, a file of them, or SHA256:..."
+    )
     return made
 
 

@@ -95,8 +95,14 @@ def described(receipt: "Receipt") -> dict[str, str]:
 
     parameters = receipt.parameters
     numerics = parameters["numerics"]
-    named = numerics if isinstance(numerics, str) else "portable, " + ", ".join(f"{k} {v}" for k, v in numerics.items() if v)
-    versions = [one["uri"].partition("/")[2] for one in receipt.dependencies if str(one.get("uri", "")).startswith("pkg:")]
+    named = (
+        numerics
+        if isinstance(numerics, str)
+        else "portable, " + ", ".join(f"{k} {v}" for k, v in numerics.items() if v)
+    )
+    versions = [
+        one["uri"].partition("/")[2] for one in receipt.dependencies if str(one.get("uri", "")).startswith("pkg:")
+    ]
     after = receipt.checkpoints
     steps = receipt.steps
     lines = {
@@ -106,7 +112,9 @@ def described(receipt: "Receipt") -> dict[str, str]:
         "versions": ", ".join(versions),
         "weights": receipt.fingerprint,
         "steps": f"{steps['annotations'].get('last')}, root of their tree {steps['digest']['sha256'][:16]}…",
-        "checkpoints": f"{len(after)}: after steps {', '.join(map(str, after[:8]))}{', …' if len(after) > 8 else ''}" if after else "none",
+        "checkpoints": f"{len(after)}: after steps {', '.join(map(str, after[:8]))}{', …' if len(after) > 8 else ''}"
+        if after
+        else "none",
     }
     if receipt.files:
         lines["outputs"] = counted(len(receipt.files), "file")

@@ -53,7 +53,11 @@ def run(options: argparse.Namespace) -> int:
         other = recorded(options.against, options.every)
     to = options.to or command_options.fresh()
     every = other.content.every if other else options.every
-    folder = to.absolute() / "run" if any(RUN in text for text in [*command, *options.output, *options.checkpoints]) else None
+    folder = (
+        to.absolute() / "run"
+        if any(RUN in text for text in [*command, *options.output, *options.checkpoints])
+        else None
+    )
     recording = Recording(
         [in_run(word, folder) for word in command],
         to,

@@ -32,11 +32,9 @@ class Checkpoints:
         states = {}
         for path in (path for pattern in self.patterns for path in glob.glob(pattern, recursive=True)):
             for file in _files(path):
-                try:
-                    said = os.stat(file)
-                    states[file] = said.st_mtime_ns, said.st_size, said.st_ino
-                except OSError:  # gone meanwhile
-                    pass
+                state = _state(file)
+                if state is not None:
+                    states[file] = state
         return states
 
     @recorder.never_raise
@@ -62,6 +60,14 @@ class Checkpoints:
         except FileNotFoundError:
             return None
         return name
+
+
+def _state(file: str) -> Optional[State]:
+    try:
+        said = os.stat(file)
+    except OSError:  # gone meanwhile
+        return None
+    return said.st_mtime_ns, said.st_size, said.st_ino
 
 
 def _files(path: str) -> list[str]:

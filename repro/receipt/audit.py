@@ -13,15 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from msgspec import UNSET, structs
-
 from repro.compare import alignment, comparison, files
 from repro.compare.comparison import Comparison
 from repro.compare.difference import first_difference
 from repro.containers import command_line
 from repro.containers.image import Place as ImagePlace
 from repro.containers.image import moved, runtime
-from repro.errors import ReproError
 from repro.machine import gpu
 from repro.receipt.receipt import Receipt
 from repro.receipt.restoring import Place, cleared
@@ -34,7 +31,7 @@ from repro.record.new_lines import NewLines
 from repro.record.process import describe_exit
 from repro.record.record import Record
 from repro.record.recording import Recording
-from repro.text import RUN, counted
+from repro.text import counted
 from repro.verify import surroundings
 
 log = logging.getLogger(__name__)
@@ -104,11 +101,11 @@ class Auditor:
         """The record of a segment that was done again, and why it ended early, if it failed."""
         words = [outputs.in_run(word, run) for word in self.command(segment)]
         if self.image is not None:
-            where = ImagePlace(
-                self.place, run, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0
-            )
+            where = ImagePlace(self.place, run, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
             words = moved(words, self.image, where, runtime(self.image))
-        patterns = [str(place.path(name)) for name in (segment.end.written if segment.end else []) if files.steady(name)]
+        patterns = [
+            str(place.path(name)) for name in (segment.end.written if segment.end else []) if files.steady(name)
+        ]
         recording = Recording(
             words,
             folder / "record",
@@ -146,14 +143,16 @@ class Auditor:
         a, b = (_of_steps(one, [side[n] for side in sides]) for n, one in enumerate((self.record, again)))
         difference = first_difference(a, b, resumed=segment.start is not None)
         if difference:
-            compared = comparison.known(a, b, difference)
+            compared = replace(comparison.known(a, b, difference), why=None)  # its rules know honest trainings alone
             step = f"at step {difference.step}, " if difference.step else ""
             says = f"{step}in the {difference.channel}" + (f" (`{difference.names[0]}`)" if difference.names else "")
             return Outcome(segment, "differs", says, compared=compared)
         taken = min(ours.last for _, ours in sides)
         wanted = segment.last - max(begun)
         if taken < wanted:
-            return Outcome(segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded")
+            return Outcome(
+                segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded"
+            )
         return self._files(segment, again)
 
     def _begun(self, segment: Segment, ours: Process, theirs: Process) -> int:
@@ -175,8 +174,7 @@ class Auditor:
             elif ours.sha256 == theirs.sha256:
                 compared.equal.append(name)
             else:
-                copies = (one.path / CHECKPOINTS / file.copy for one, file in ((self.record, ours), (again, theirs)))
-                files.add(compared, name, *(contents.read(copy, name) for copy in copies))
+                files.add(compared, name, _keys(self.record, name, ours), _keys(again, name, theirs))
         last = segment.last == self.record.steps
         if last:
             whole = first_difference(_files_of(self.record), _files_of(again), resumed=segment.start is not None)
@@ -185,9 +183,11 @@ class Auditor:
         says = next(iter(compared.differing.values()), None)
         if says:
             return Outcome(segment, "differs", f"all steps are equal, but {says}")
-        held = ["the next checkpoint"] if segment.end and compared.equal + [*compared.but_for] else []
+        held = ["the next checkpoint"] if segment.end and [*compared.equal, *compared.but_for] else []
         held += ["the outputs"] if last and self.receipt.files else []
-        return Outcome(segment, "same", "; ".join([", ".join([counted(segment.steps, "step"), *held]), *compared.notes]))
+        return Outcome(
+            segment, "same", "; ".join([", ".join([counted(segment.steps, "step"), *held]), *compared.notes])
+        )
 
 
 @dataclass
@@ -227,6 +227,10 @@ def _of_steps(record: Record, processes: list[Process]) -> Record:
 def _files_of(record: Record) -> Record:
     """The record of the files alone."""
     return replace(record, processes=[], metrics=[])
+
+
+def _keys(record: Record, name: str, file: CheckpointFile) -> dict[str, str] | None:
+    return contents.read(record.path / CHECKPOINTS / file.copy, name)
 
 
 def _copies(record: Record) -> dict[str, CheckpointFile]:

@@ -39,7 +39,11 @@ def consent(auditor: Auditor, segments: Sequence[Segment], trusted: bool) -> Non
         numerics = shlex.join(auditor.portable.words) + " " if auditor.portable else ""
         log.info("will run in %s: %s%s", auditor.place, numerics, command)
     scripts = ", ".join(f"{name} ({digest[:8]})" for name, digest in auditor.receipt.scripts.items())
-    log.info("scripts: %s; %s", scripts or "none", f"in {auditor.image}" if auditor.image else "not in a container; --image names one")
+    log.info(
+        "scripts: %s; %s",
+        scripts or "none",
+        f"in {auditor.image}" if auditor.image else "not in a container; --image names one",
+    )
     if trusted or signature.is_own(read_json(auditor.record.path / FILE)):
         return
     if not confirmed("Not recorded by you on this machine. Run these commands?"):

@@ -55,12 +55,11 @@ class Message(Struct):
     """All that was said so far; the last one who wrote is `by`."""
 
     schema: int
-    kind: Literal["dispute"] = "dispute"
     by: Side
     leaves: Integer
     roots: dict[Side, Hash]
-    opened: list[Opened] = []
-    steps: list[Step] = []
+    opened: list[Opened] = msgspec.field(default_factory=list)
+    steps: list[Step] = msgspec.field(default_factory=list)
     result: str | UnsetType = UNSET
     """The first difference, in words, once both steps were opened."""
 
@@ -93,7 +92,7 @@ def answer(record: Record, message: Message, signed: str | None = None) -> Messa
         return msgspec.structs.replace(message, result="the two records hold the same steps")
     place = _first_differing(message, tree, side)
     message = _opening(message, record, tree, side, place)
-    return _judged(message, place[0]) if place[1] - place[0] == 1 else message
+    return _judged(message) if place[1] - place[0] == 1 else message
 
 
 def _opening(message: Message, record: Record, tree: "Tree", side: Side, place: Range) -> Message:
@@ -136,10 +135,12 @@ def _check(message: Message, signed: str | None) -> None:
         leaves = {digest: place for place, digest in shown.items() if place[1] - place[0] == 1}
         for step in (step for step in message.steps if step.side == side):
             if hashlib.sha256(merkle.LEAF + step.content.encode()).hexdigest() not in leaves:
-                raise ReproError(f"dispute: step {step.number} of {side} is not the leaf that was shown before; {AGAIN}")
+                raise ReproError(
+                    f"dispute: step {step.number} of {side} is not the leaf that was shown before; {AGAIN}"
+                )
 
 
-def _judged(message: Message, leaf: int) -> Message:
+def _judged(message: Message) -> Message:
     """The message with its result, once both sides have opened the step."""
     steps = {step.side: step for step in message.steps}
     if len(steps) < 2:

@@ -179,7 +179,9 @@ def _check_copies(record: Record, wanted: Sequence[Checkpoint]) -> None:
             check_regular(path, most=1 << 50)
             same = outputs.hashes({copy: path})[copy] == digest
         except OSError as error:
-            raise ReproError(f"receipt: {path}, a checkpoint, cannot be read ({error.strerror}); ask for the record again") from None
+            raise ReproError(
+                f"receipt: {path}, a checkpoint, cannot be read ({error.strerror}); ask for the record again"
+            ) from None
         if not same:
             raise ReproError(OTHER.format(folder=record.path, path="its receipt", what=f"the checkpoint {copy}"))
 

@@ -9,6 +9,7 @@ import getpass
 import hashlib
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def sign(payload: bytes, key: Path | None) -> dict[str, Any]:
     own = signer.SSlibKey.from_crypto(private.public_key(), keyid=public)
     envelope = dsse.Envelope(payload, PAYLOAD_TYPE, {})
     envelope.sign(signer.CryptoSigner(private, own))
-    return envelope.to_dict()
+    return dict(envelope.to_dict())
 
 
 def verify(path: Path) -> tuple[bytes, str]:
@@ -57,7 +58,9 @@ def verify(path: Path) -> tuple[bytes, str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Error) as error:
         raise ReproError(UNREADABLE.format(path=path, why=_one_line(error))) from None
     if envelope.payload_type != PAYLOAD_TYPE:
-        raise ReproError(UNREADABLE.format(path=path, why=f"its payload is {printable(str(envelope.payload_type))[:60]}"))
+        raise ReproError(
+            UNREADABLE.format(path=path, why=f"its payload is {printable(str(envelope.payload_type))[:60]}")
+        )
     if len(ids) != 1:
         raise ReproError(f"receipt: {path} has {len(ids)} signatures, and a receipt has one; ask its maker for his own")
     try:
@@ -88,13 +91,15 @@ def known(signer: str) -> set[str]:
     except OSError as error:
         raise UsageError(f"receipt: --signer {signer} cannot be read ({error.strerror}); name a public key") from None
     words = [line.split() for line in lines if not line.lstrip().startswith("#")]
-    named = [(kind, blob) for line in words for kind, blob in zip(line, line[1:], strict=False) if _is_kind(kind)]
+    named = [(kind, blob) for line in words for kind, blob in pairwise(line) if _is_kind(kind)]
     try:
         result = {fingerprint(f"{kind} {blob}") for kind, blob in named}
     except ValueError:
         result = set()
     if not result:
-        raise UsageError(f"receipt: --signer {signer} holds no public key of OpenSSH; name a file such as id_ed25519.pub")
+        raise UsageError(
+            f"receipt: --signer {signer} holds no public key of OpenSSH; name a file such as id_ed25519.pub"
+        )
     return result
 
 
@@ -137,16 +142,15 @@ def _private(path: Path) -> Any:
     except OSError as error:
         raise UsageError(f"receipt: --key {path} cannot be read ({error.strerror}); {MAKE_ONE}") from None
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
-        raise UsageError(
-            f"receipt: --key {path} cannot be used to sign ({_one_line(error)}); {MAKE_ONE}"
-        ) from None
+        raise UsageError(f"receipt: --key {path} cannot be used to sign ({_one_line(error)}); {MAKE_ONE}") from None
 
 
 def _text(public: Any) -> str:
     """A public key as OpenSSH writes it, without a comment."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-    return str(public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())
+    text: bytes = public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return text.decode()
 
 
 def _library() -> tuple[Any, Any]:

@@ -126,7 +126,10 @@ def _sources(record: Record) -> list[Descriptor]:
 
 
 def _versions(record: Record) -> list[Descriptor]:
-    return [{"name": name, "uri": f"pkg:{_kind(name)}/{name}@{version}"} for name, version in (record.facts.get("versions") or {}).items()]
+    return [
+        {"name": name, "uri": f"pkg:{_kind(name)}/{name}@{version}"}
+        for name, version in (record.facts.get("versions") or {}).items()
+    ]
 
 
 def _kind(name: str) -> str:
@@ -138,7 +141,9 @@ def _steps(record: Record) -> Descriptor:
     leaves = merkle.leaves(record)
     if not leaves:
         raise UsageError(f"receipt: {record.path} holds no step; a receipt is of a training that was observed")
-    return _descriptor(STEPS, merkle.node(leaves).hex(), kind=STEPS, leaves=len(leaves), last=record.steps, tree="RFC 9162")
+    return _descriptor(
+        STEPS, merkle.node(leaves).hex(), kind=STEPS, leaves=len(leaves), last=record.steps, tree="RFC 9162"
+    )
 
 
 def _record(record: Record) -> Descriptor:

@@ -29,12 +29,12 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
-def repro(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """`repro WORDS` in a folder, to its end."""
+def repro(*words: str, cwd: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """`repro WORDS` in a folder, to its end, with more variables."""
     return subprocess.run(
         [*REPRO, *words],
         cwd=cwd,
-        env=environment(),
+        env=environment() | variables,
         input=stdin,
         capture_output=True,
         text=True,
