@@ -20,7 +20,7 @@ NOT_SHOWN = (
     "that were not drawn."
 )
 EPILOG = f"""The command goes on from a checkpoint, as that of `repro verify --resume`. {RUN} in it stands for a folder
-that holds the files of the checkpoint. The first segment is done by the command of the receipt.
+that holds the files of the checkpoint. The first segment is done by the command of the receipt, or by --start.
 Scripts and data in the current folder must be those of the receipt.
 
 Exit codes: 0 same; 1 the receipt cannot be believed; 3 differs; 4 a segment could not be compared."""
@@ -38,6 +38,8 @@ def parser() -> Parser:
     made.add_argument(
         "parameters", nargs="*", type=str, metavar="RECEIPT RECORD", help="the receipt, and the folder of its record"
     )
+    start = "command that begins the training, quoted as one argument (default: that of the receipt)"
+    made.add_argument("--start", metavar="COMMAND", help=start)
     segments = "segments between two checkpoints to draw, or all (default: 3)"
     made.add_argument("--segments", default="3", metavar="N|all", help=segments)
     made.add_argument(
@@ -82,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UsageError(f"audit: {to} already exists and is not empty; name another folder with --to")
     place = current_folder()
-    auditor = Auditor(receipt, record, options.command, to, place, receipts.portable(receipt), options.image)
+    start = None if options.start is None else command_options.split("--start", options.start, "audit")
+    auditor = Auditor(receipt, record, options.command, to, place, receipts.portable(receipt), start, options.image)
     log_to_console()
     auditor.check(chosen)
     check_programs(receipt, place)
@@ -113,6 +116,12 @@ def _tell(outcome: "Outcome") -> None:
 
         for line in comparison.told(outcome.compared).splitlines()[2:]:
             _say(f"  {line}")
+    if outcome.traced and outcome.compared and outcome.compared.found:
+        step = outcome.compared.found.step
+        _say(
+            f"  its operations are in {outcome.traced}; for those of the maker, who has `repro record --operations {step}`,"
+        )
+        _say("  `repro compare` of the two records names the first that differs")
 
 
 def _finished(auditor: "Auditor", whole: list["Segment"], key: Path | None) -> int:
@@ -126,8 +135,11 @@ def _finished(auditor: "Auditor", whole: list["Segment"], key: Path | None) -> i
     _say(
         f"{verdict}: {counted(len(outcomes), 'segment')} of {len(whole)} done again, {steps} of {auditor.record.steps} steps, {seconds:.1f} s"
     )
+    left = len(whole) - len(outcomes)
+    if not left:
+        _say("  no segment was left out")
     for altered in (1, 2, 5, 10):
-        if altered <= len(whole) and verdict == "same":
+        if altered <= len(whole) and left and verdict == "same":
             chance = unseen(len(whole), len(outcomes), altered)
             _say(f"  whoever altered {counted(altered, 'segment')} stays unseen with a chance of {chance:.3g}")
     print(NOT_SHOWN, flush=True)

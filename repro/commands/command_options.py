@@ -129,14 +129,14 @@ def words(options: argparse.Namespace, command: list[str] | None = None, apart: 
     return mlcube.words(cube, options.cube_task, options.platform or "docker", values, apart)
 
 
-def split(option: str, text: str) -> list[str]:
+def split(option: str, text: str, task: str = "verify") -> list[str]:
     """The words of a command given as one text. UsageError where a quote is open, or there is none."""
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"verify: {option} {text!r}: {error}") from None
+        raise UsageError(f"{task}: {option} {text!r}: {error}") from None
     if not words:
-        raise UsageError(f"verify: {option} {text!r} is empty")
+        raise UsageError(f"{task}: {option} {text!r} is empty")
     return words
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from repro.commands import command_options
 from repro.commands.parser import Parser
-from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, explained
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, UsageError, explained
 from repro.text import RUN, counted
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def parser() -> Parser:
     command_options.add_outputs(made)
     checkpoints = "checkpoints to copy whenever they change, for a receipt (repeatable)"
     made.add_argument("--checkpoints", action="append", default=[], metavar="GLOB", help=checkpoints)
+    operations = "write down each operation of a step (PyTorch), so that compare can name the first that differs"
+    made.add_argument("--operations", type=int, metavar="STEP", help=operations)
     command_options.add_portable(made)
     command_options.add_cube(made)
     return made
@@ -42,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
     command_options.check(options)
     portable = command_options.portable(options)
+    if options.operations is not None and options.operations < 1:
+        raise UsageError(f"record: --operations {options.operations}: must be the number of a step, from 1")
     from repro.record.outputs import in_run
     from repro.record.recording import Recording
 
@@ -66,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
         options.keep,
         folder,
         portable=portable,
+        narrow=options.operations,
         all_files=not options.output,
         checkpoints=options.checkpoints,
     )

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from repro.compare import difference, distance, incomplete, layouts, reasons
+from repro.compare import difference, distance, incomplete, layouts, operations, reasons
 from repro.compare.difference import Difference
 from repro.compare.distance import Distance, Point
 from repro.compare.facts import Cause, causes
@@ -29,6 +29,8 @@ class Comparison:
     """Recorded facts that differ, most likely cause first."""
     layouts: tuple[str, str] | None = None
     """How ranks share the training, of both records, if that differs: all ranks of a record are one process here."""
+    begins: str | None = None
+    """The operation that the difference begins with, where both records hold those of the step."""
     losses: str | None = None
     """The first of the reported losses that differs, in words, if losses were recorded."""
 
@@ -74,4 +76,5 @@ def known(a: Record, b: Record, first: Difference | None) -> Comparison:
     if first is None:
         return Comparison(a, b, None, facts=facts)
     why = reasons.other_numerics(a, b) or reasons.reason(first)
-    return Comparison(a, b, first, why, distance.distance(a, b, first), distance.growth(a, b, first), facts)
+    far, growth = distance.distance(a, b, first), distance.growth(a, b, first)
+    return Comparison(a, b, first, why, far, growth, facts, begins=operations.recorded(a, b, first))

@@ -7,7 +7,10 @@ from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from repro.compare.difference import Difference
 from repro.files import read_lines
+from repro.record.lines import STEPS
+from repro.record.record import Record
 from repro.record.typed_lines import Operation, read_line
 
 UNSEEN = (
@@ -23,6 +26,20 @@ def read(file: Path, step: int) -> list[Operation]:
     """The operations of a step in the file of a process, in their order."""
     lines = (read_line(line) for line in read_lines(file) if line.endswith(b"\n"))
     return [line for line in lines if isinstance(line, Operation) and line.step == step]
+
+
+def recorded(a: Record, b: Record, difference: Difference) -> str | None:
+    """Describes where a step diverges whose operations both records hold; None where one of them does not."""
+    pair, step = difference.pair, difference.step
+    if pair is None or step is None:
+        return None
+    sides = (a, pair.a, step), (b, pair.b, step - pair.offset)
+    files = [(record.path / STEPS / f"{process.name}.jsonl", at) for record, process, at in sides]
+    ours, theirs = (read(file, at) if file.is_file() else [] for file, at in files)
+    if not ours or not theirs:
+        return None
+    hashes = pair.hashes(step, difference.channel) or ({}, {})
+    return began(ours, theirs, [hashes[0].get(name, "") for name in difference.names])
 
 
 def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collection[str]) -> str:

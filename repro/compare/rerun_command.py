@@ -28,7 +28,7 @@ from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.record import lines, provenance, signature
 from repro.record.injection import Portable, unobserved
-from repro.record.lines import STARTS, STEPS, Process
+from repro.record.lines import STARTS, Process
 from repro.record.record import FILE, Content, Record
 from repro.record.recording import Recording
 from repro.structs import Flaw, converted
@@ -54,12 +54,9 @@ def narrowed(a: Record, b: Record, difference: Difference, trusted: bool = False
             reruns, Path(scratch) / "operations", difference, pair.offset, narrow=True
         )
         pair, step = _narrowable(difference), difference.step or 0
-        files = [(first, pair.a, step), (second, pair.b, step - pair.offset)]
-        ours, theirs = (operations.read(one.path / STEPS / f"{who.name}.jsonl", at) for one, who, at in files)
-        if not ours or not theirs:
+        began = operations.recorded(first, second, difference)
+        if began is None:
             raise ReproError(f"compare: no operation of step {step} was seen{_operation_notes(pair)}")
-        hashes = pair.hashes(step, difference.channel) or ({}, {})
-        began = operations.began(ours, theirs, [hashes[0].get(name, "") for name in difference.names])
     return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_operation_notes(pair)}"
 
 
@@ -71,13 +68,17 @@ def _narrowable(difference: Difference) -> Pair:
             f"{difference.channel} differ first"
         )
     for process in (difference.pair.a, difference.pair.b):
-        frameworks = process.about.frameworks
-        if "torch" not in frameworks or "keras" in frameworks:
+        if not is_narrowable(process):
             raise UsageError(
                 "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras compile a step into "
                 "one program, in which no single operation can be observed"
             )
     return difference.pair
+
+
+def is_narrowable(process: Process) -> bool:
+    """True if single operations of a process can be observed."""
+    return "torch" in process.about.frameworks and "keras" not in process.about.frameworks
 
 
 def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:

@@ -6,6 +6,7 @@ the next checkpoint, must be those of the record.
 
 import logging
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from typing import Literal
 
 from repro.compare import alignment, comparison, files
 from repro.compare.comparison import Comparison
-from repro.compare.difference import first_difference
+from repro.compare.difference import Difference, first_difference
+from repro.compare.rerun_command import COMPUTED, is_narrowable
 from repro.containers import command_line
 from repro.containers.image import Place as ImagePlace
 from repro.containers.image import moved, runtime
@@ -50,6 +52,8 @@ class Outcome:
     seconds: float = 0.0
     compared: Comparison | None = None
     """The first difference of a step."""
+    traced: Path | None = None
+    """The record of a further run, with the operations of the step that differs."""
 
 
 @dataclass
@@ -65,12 +69,14 @@ class Auditor:
     place: Path
     """The folder in which commands are started."""
     portable: Portable | None
+    start: Sequence[str] | None = None
+    """The words of the command that begins the training; None: those of the receipt."""
     image: str | None = None
     outcomes: list[Outcome] = field(default_factory=list)
 
     def command(self, segment: Segment) -> list[str]:
-        """The words for a segment: the receipt's own where the training begins."""
-        return list(self.resume if segment.start else self.receipt.parameters["command"])
+        """The words for a segment."""
+        return list(self.resume if segment.start else self.start or self.receipt.parameters["command"])
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Raises UsageError where a file of the user's is where a checkpoint would be put."""
@@ -80,44 +86,77 @@ class Auditor:
     def audit(self, segment: Segment) -> Outcome:
         """Does a segment again. ReproError where it cannot be started."""
         began = time.perf_counter()
-        folder = self.folder / f"{segment.after + 1}-{segment.last}"
+        outcome = self._attempt(segment, segment.steps)
+        if isinstance(outcome, int):
+            outcome = self._attempt(segment, outcome)
+        assert isinstance(outcome, Outcome)
+        outcome.seconds = time.perf_counter() - began
+        if outcome.compared and outcome.compared.found:
+            outcome.traced = self._traced(segment, outcome.compared.found)
+        if outcome.verdict == "differs" and self.portable is None:
+            outcome.verdict, outcome.says = "inconclusive", f"{outcome.says}; {NOT_PORTABLE}"
+        self.outcomes.append(outcome)
+        return outcome
+
+    def _attempt(self, segment: Segment, steps: int) -> Outcome | int:
+        """Does a segment again, at least a number of steps of it, or says how many are needed.
+
+        A thread may have written its checkpoint some steps late; then these steps are done again, too.
+        """
+        return self._compared(segment, steps, *self._again(segment, steps, self._folder(segment)))
+
+    def _traced(self, segment: Segment, difference: Difference) -> Path | None:
+        """The record of a segment with the operations of the step that differs; None where there can be none."""
+        pair = difference.pair
+        if pair is None or not difference.step or difference.channel not in COMPUTED or not is_narrowable(pair.b):
+            return None
+        step = difference.step - pair.offset
+        record, failed = self._again(segment, step, self._folder(segment, f"-operations-{difference.step}"), step)
+        return None if failed else record.path
+
+    def _folder(self, segment: Segment, suffix: str = "") -> Path:
+        return self.folder / f"{segment.after + 1}-{segment.last}{suffix}"
+
+    # --- running ----------------------------------------------------------------------------------------------------
+
+    def _again(
+        self, segment: Segment, steps: int, folder: Path, narrow: int | None = None
+    ) -> tuple[Record, str | None]:
+        """The record of a segment that was done again, from its checkpoint, and why it ended early, if it failed."""
+        shutil.rmtree(folder, ignore_errors=True)
         run = self.folder / "run"
         run.mkdir(parents=True)
         with cleared(Place(run, self.place), folder / "files") as place:
             if segment.start:
                 place.restore(self.record.path, segment.start)
             try:
-                outcome = self._compared(segment, *self._carried_out(segment, folder, run, place))
+                return self._carried_out(segment, steps, folder, run, place, narrow)
             finally:
                 folder.mkdir(exist_ok=True)
                 run.rename(folder / "run")
-        outcome.seconds = time.perf_counter() - began
-        if outcome.verdict == "differs" and self.portable is None:
-            outcome.verdict, outcome.says = "inconclusive", f"{outcome.says}; {NOT_PORTABLE}"
-        self.outcomes.append(outcome)
-        return outcome
 
-    def _carried_out(self, segment: Segment, folder: Path, run: Path, place: Place) -> tuple[Record, str | None]:
-        """The record of a segment that was done again, and why it ended early, if it failed."""
+    def _carried_out(
+        self, segment: Segment, steps: int, folder: Path, run: Path, place: Place, narrow: int | None
+    ) -> tuple[Record, str | None]:
         words = [outputs.in_run(word, run) for word in self.command(segment)]
         if self.image is not None:
             where = ImagePlace(self.place, run, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
             words = moved(words, self.image, where, runtime(self.image))
-        patterns = [
-            str(place.path(name)) for name in (segment.end.written if segment.end else []) if files.steady(name)
-        ]
+        whole = segment.last == self.record.steps and narrow is None
+        names = [name for name in (segment.end.written if segment.end else []) if files.steady(name)]
+        patterns = [] if narrow else [str(place.path(name)) for name in names]
         recording = Recording(
             words,
             folder / "record",
-            list(self.record.outputs) if segment.last == self.record.steps else (),
+            list(self.record.outputs) if whole else (),
             run=run,
             variables=dict(os.environ) if command_line.find(words) else unobserved(os.environ),
             portable=self.portable,
+            narrow=narrow,
             all_files=not self.record.outputs,
             checkpoints=patterns,
         )
-        whole = segment.last == self.record.steps
-        enough = None if whole else Enough(recording.folder, segment.steps, set(patterns))
+        enough = None if whole else Enough(recording.folder, steps, set(patterns))
         ended = recording.carry_out(enough.is_over if enough else None)
         record = recording.finish(ended.code)
         failed = ended.code != 0 and not ended.stopped
@@ -128,8 +167,8 @@ class Auditor:
 
     # --- comparing --------------------------------------------------------------------------------------------------
 
-    def _compared(self, segment: Segment, again: Record, failed: str | None) -> Outcome:
-        """The outcome of a segment, by what its steps, its checkpoint and its outputs are."""
+    def _compared(self, segment: Segment, steps: int, again: Record, failed: str | None) -> Outcome | int:
+        """The outcome of a segment, by what its steps, its checkpoint and its outputs are; or the steps that it needs."""
         if failed:
             return Outcome(segment, "inconclusive", failed)
         if len(again.processes) != len(self.record.processes):
@@ -149,6 +188,8 @@ class Auditor:
             return Outcome(segment, "differs", says, compared=compared)
         taken = min(ours.last for _, ours in sides)
         wanted = segment.last - max(begun)
+        if wanted > taken >= steps:
+            return wanted
         if taken < wanted:
             return Outcome(
                 segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded"
@@ -169,8 +210,10 @@ class Auditor:
             theirs = made.get(name)
             ours = segment.end.files[name] if segment.end else None
             if theirs is None or ours is None:
-                aside = compared.differing if files.steady(name) else compared.aside
-                aside[name] = f"`{name}` was not written"
+                if files.steady(name):
+                    compared.differing[name] = f"`{name}` was not written"
+                else:
+                    compared.aside[name] = files.ONE_RUN
             elif ours.sha256 == theirs.sha256:
                 compared.equal.append(name)
             else:

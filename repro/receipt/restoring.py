@@ -29,11 +29,13 @@ class Place:
     def path(self, name: str) -> Path:
         """The place of a file of a checkpoint. UsageError for one that is outside."""
         inside = PurePosixPath(name.removeprefix(f"{RUN}/"))
-        if inside.is_absolute() or ".." in inside.parts or not inside.parts or name == RUN:
+        base = self.run if name.startswith(f"{RUN}/") else self.folder
+        outside = inside.is_absolute() or ".." in inside.parts or not inside.parts or name == RUN
+        if outside or not (base / inside).parent.resolve().is_relative_to(base.resolve()):  # a link may lead elsewhere
             raise UsageError(
                 f"audit: the checkpoint {name!r} lies neither in {RUN} nor in the folder of the command; ask its maker to record with {RUN}"
             )
-        return (self.run if name.startswith(f"{RUN}/") else self.folder) / inside
+        return base / inside
 
     def check(self, names: list[str]) -> None:
         """Raises UsageError where a file of the user's is in the way."""

@@ -164,4 +164,4 @@ def _library() -> tuple[Any, Any]:
 
 
 def _one_line(error: BaseException) -> str:
-    return printable(" ".join(str(error).split()) or type(error).__name__)[:120]
+    return str(printable(" ".join(str(error).split()) or type(error).__name__))[:120]

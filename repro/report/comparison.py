@@ -45,6 +45,7 @@ def told(comparison: Comparison) -> str:
     lines += [f"  by      {comparison.far}"] if comparison.far else []
     lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []
     lines += losses
+    lines += [f"  begins  {comparison.begins}"] if comparison.begins else []
     lines += [f"  why     {comparison.why}"] if comparison.why else []
     lines.append("  recorded facts that differ, most likely cause first:" if facts else "  no recorded fact differs")
     lines += [f"    {fact.fact}: {_brief(fact.a)} and {_brief(fact.b)} ({fact.why})" for fact in facts[:MOST]]

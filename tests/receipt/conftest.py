@@ -54,5 +54,3 @@ def maker(tmp_path: Path, recorded: Path) -> Maker:
     shutil.copytree(recorded, tmp_path / "record")
     shutil.copy(PROGRAMS / TRAINING, tmp_path)
     return Maker(tmp_path)
-
-

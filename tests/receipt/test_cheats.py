@@ -19,7 +19,9 @@ COMMAND = [sys.executable, TRAINING, "--out", "{run}", "--resume"]
 
 def audit(maker: Maker, receipt: Path, record: Path) -> tuple[int, str]:
     """The exit code of an audit of all segments, and what it says."""
-    done = repro("audit", str(receipt), str(record), "--signer", f"{maker.key()}.pub", *AUDIT, *COMMAND, cwd=maker.folder)
+    done = repro(
+        "audit", str(receipt), str(record), "--signer", f"{maker.key()}.pub", *AUDIT, *COMMAND, cwd=maker.folder
+    )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout + done.stderr
 
@@ -146,7 +148,7 @@ def of_another_run(folder: Path) -> None:
 
 
 FOUND: dict[str, tuple[Callable[[Path], None], dict[int, str]]] = {
-    "replayed segments": (replayed, {9: "at step 7", 12: "at step 1"}),
+    "replayed segments": (replayed, {9: "at step 7", 12: "at step 7"}),
     "a checkpoint of another run": (of_another_run, {6: "all steps are equal, but", 9: "at step 7"}),
 }
 
