@@ -37,18 +37,26 @@ class Checkpoints:
                     states[file] = state
         return states
 
-    @recorder.never_raise
     def look(self, step: int) -> None:
-        """Copies what changed since the last look, which was written after this step. Forked children write none."""
+        """Copies what changed since the last look, which was written after this step. Forked children write none.
+
+        A copy that fails makes no step less observed.
+        """
         active = recorder.active
         if active is None or self.process != os.getpid():
             return
+        try:
+            self.copy_changed(active.folder, step)
+        except Exception as error:
+            recorder.note(f"checkpoints after step {step} were not copied: {type(error).__name__}: {error}")
+
+    def copy_changed(self, folder: str, step: int) -> None:
         now = self.states()
-        changed = {path: self.copy(active.folder, path) for path in sorted(now) if now[path] != self.seen.get(path)}
+        changed = {path: self.copy(folder, path) for path in sorted(now) if now[path] != self.seen.get(path)}
         gone = {path: None for path in sorted(self.seen) if path not in now}
         self.seen = now
         if changed or gone:
-            with open(os.path.join(active.folder, FOLDER, f"{self.process}.jsonl"), "ab", buffering=0) as file:
+            with open(os.path.join(folder, FOLDER, f"{self.process}.jsonl"), "ab", buffering=0) as file:
                 file.write(json.dumps({"step": step, "files": {**changed, **gone}}).encode() + b"\n")
 
     def copy(self, folder: str, path: str) -> Optional[str]:
