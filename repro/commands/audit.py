@@ -36,7 +36,7 @@ def parser() -> Parser:
     )
     made.takes_command = True
     made.add_argument(
-        "parameters", nargs="*", type=str, metavar="RECEIPT RECORD", help="the receipt, and the folder of its record"
+        "paths", nargs="*", type=Path, metavar="RECEIPT RECORD", help="the receipt, and the folder of its record"
     )
     start = "command that begins the training, quoted as one argument (default: that of the receipt)"
     made.add_argument("--start", metavar="COMMAND", help=start)
@@ -57,7 +57,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Audits; the exit code is 0 where all that was drawn is the same, 3 where something differs, else 4."""
-    paths = [Path(word) for word in options.parameters]
+    paths = options.paths
     if len(paths) != 2:
         raise UsageError(
             f"audit: a receipt and the folder of its record must be given, not {len(paths)} paths (see repro audit --help)"
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     start = None if options.start is None else command_options.split("--start", options.start, "audit")
     auditor = Auditor(receipt, record, options.command, to, place, receipts.portable(receipt), start, options.image)
     log_to_console()
-    auditor.check(chosen)
+    auditor.check(whole)
     check_programs(receipt, place)
     receipts.check_data(receipt, place)
     consent(auditor, chosen, options.trust)

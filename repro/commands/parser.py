@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         named = any(getattr(options, name, None) is not None for name in ("mlcube", "workspace"))
         if not self.takes_command or command is not None or named:
             return
-        first = next((word for word in options.parameters if "=" not in word), None)
+        first = next((word for word in getattr(options, "parameters", []) if "=" not in word), None)
         if first is not None:
             self.error(f"put -- before the command, as in: {self.prog} -- {shlex.quote(first)} ...")
 

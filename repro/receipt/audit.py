@@ -79,9 +79,14 @@ class Auditor:
         return list(self.resume if segment.start else self.start or self.receipt.parameters["command"])
 
     def check(self, segments: Sequence[Segment]) -> None:
-        """Raises UsageError where a file of the user's is where a checkpoint would be put."""
+        """Raises UsageError where a file of the user's is where one of the training would be put."""
         for segment in segments:
-            Place(self.folder / "run", self.place).check(list(segment.start.files) if segment.start else [])
+            Place(self.folder / "run", self.place).claim(self._names(segment))
+
+    def _names(self, segment: Segment) -> set[str]:
+        """The files that a segment reads and writes, as far as the record names them."""
+        checkpoints = (one.files for one in (segment.start, segment.end) if one)
+        return {*self.record.outputs}.union(*checkpoints)
 
     def audit(self, segment: Segment) -> Outcome:
         """Does a segment again. ReproError where it cannot be started."""
@@ -127,6 +132,7 @@ class Auditor:
         run = self.folder / "run"
         run.mkdir(parents=True)
         with cleared(Place(run, self.place), folder / "files") as place:
+            place.claim(self._names(segment))
             if segment.start:
                 place.restore(self.record.path, segment.start)
             try:

@@ -6,7 +6,7 @@ current one.
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -23,8 +23,8 @@ class Place:
     """The folder that `{run}` stands for."""
     folder: Path
     """The one that the command is started in."""
-    put: list[Path] = field(default_factory=list)
-    """What lies in the folder of the command because it was put there, or holds what was."""
+    new: list[Path] = field(default_factory=list)
+    """What will lie in the folder of the command for the segment alone: files, or folders that hold them."""
 
     def path(self, name: str) -> Path:
         """The place of a file of a checkpoint. UsageError for one that is outside."""
@@ -37,32 +37,31 @@ class Place:
             )
         return base / inside
 
-    def check(self, names: list[str]) -> None:
-        """Raises UsageError where a file of the user's is in the way."""
+    def claim(self, names: Iterable[str]) -> None:
+        """Has files of a segment cleared away at its end. UsageError where one of the user's is in the way."""
         for name in names:
             path = self.path(name)
             if path.exists() or path.is_symlink():
                 raise UsageError(
-                    f"audit: {path} already exists, where a checkpoint is to be put; move it away, or audit from a fresh checkout"
+                    f"audit: {path} already exists, where a file of the training is to be put; move it away, or audit from a fresh checkout"
                 )
+            if not name.startswith(f"{RUN}/"):
+                self.new.append(_first_new(path, self.folder))
 
     def restore(self, record: Path, checkpoint: Checkpoint) -> None:
-        """Copies the files of a checkpoint from a record. UsageError where something is in the way."""
-        self.check(list(checkpoint.files))
+        """Copies the files of a checkpoint from a record; they must be claimed."""
         for name, file in checkpoint.files.items():
             path = self.path(name)
-            if path.is_relative_to(self.folder) and not path.is_relative_to(self.run):
-                self.put.append(_first_new(path, self.folder))
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(record / CHECKPOINTS / file.copy, path)
 
     def clear(self, to: Path) -> None:
-        """Moves what was put into the folder of the command, with what the command wrote there, to another folder."""
-        for path in dict.fromkeys(self.put):
+        """Moves what is new in the folder of the command to another folder."""
+        for path in dict.fromkeys(self.new):
             if path.exists():
                 to.mkdir(parents=True, exist_ok=True)
                 shutil.move(path, to / path.name)
-        self.put.clear()
+        self.new.clear()
 
 
 @contextlib.contextmanager

@@ -17,14 +17,15 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "run", tmp_path / "code")
 
 
-def of(*names: str) -> Checkpoint:
+def put(place: Place, folder: Path, *names: str) -> None:
     file = CheckpointFile(sha256="0" * 64, copy="1-1")
-    return Checkpoint(3, dict.fromkeys(names, file), frozenset(names))
+    place.claim(names)
+    place.restore(folder / "record", Checkpoint(3, dict.fromkeys(names, file), frozenset(names)))
 
 
 def test_files_are_where_the_command_reads_them(place: Place, tmp_path: Path) -> None:
     with cleared(place, tmp_path / "moved"):
-        place.restore(tmp_path / "record", of("{run}/a/b.pt", "out/c.pt", "d.pt"))
+        put(place, tmp_path, "{run}/a/b.pt", "out/c.pt", "d.pt")
         assert all((tmp_path / name).read_text() == "kept" for name in ("run/a/b.pt", "code/out/c.pt", "code/d.pt"))
         (tmp_path / "code" / "out" / "next.pt").write_text("by the command")
     assert [*(tmp_path / "code").iterdir()] == []
@@ -36,10 +37,10 @@ def test_what_is_the_users_stays(place: Place, tmp_path: Path) -> None:
     (tmp_path / "code" / "out").mkdir()
     (tmp_path / "code" / "out" / "mine.pt").write_text("mine")
     with cleared(place, tmp_path / "moved"):
-        place.restore(tmp_path / "record", of("out/c.pt"))
+        put(place, tmp_path, "out/c.pt")
     assert [path.name for path in (tmp_path / "code" / "out").iterdir()] == ["mine.pt"]
-    with pytest.raises(UsageError, match="already exists, where a checkpoint is to be put"):
-        place.restore(tmp_path / "record", of("out/mine.pt"))
+    with pytest.raises(UsageError, match="already exists, where a file of the training is to be put"):
+        put(place, tmp_path, "out/mine.pt")
     assert (tmp_path / "code" / "out" / "mine.pt").read_text() == "mine"
 
 
@@ -49,7 +50,7 @@ def test_what_is_the_users_stays(place: Place, tmp_path: Path) -> None:
 def test_nothing_is_put_elsewhere(place: Place, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(UsageError, match="lies neither in"):
-        place.restore(tmp_path / "record", of(name))
+        put(place, tmp_path, name)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -59,5 +60,5 @@ def test_no_link_leads_elsewhere(place: Place, tmp_path: Path) -> None:
     (tmp_path / "code" / "mine.pt").symlink_to(tmp_path / "gone")
     for name in ("out/c.pt", "mine.pt"):
         with pytest.raises(UsageError, match=r"already exists|lies neither"):
-            place.restore(tmp_path / "record", of(name))
+            put(place, tmp_path, name)
     assert [*(tmp_path / "elsewhere").iterdir()] == []
