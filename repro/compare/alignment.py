@@ -184,9 +184,10 @@ def _renamed(hashes: Hashes, names: Names) -> Hashes:
     }
 
 
-def last_fitting(a: Process, b: Process, until: int) -> int | None:
-    """The last step of `a`, up to one, whose weights `b` starts from; None where there is none."""
+def last_fitting(a: Process, b: Process, until: int, first: int) -> int | None:
+    """The last step of `a`, up to one, whose weights `b` starts from, but `first` before all; None where there is none."""
     whole, rest = Course(a), Course(b)
     starts = rest.starts_by_optimizer()
-    steps = sorted((step for step in [0, *a.of("weights")] if step <= until), reverse=True)
+    earlier = (step for step in [0, *a.of("weights")] if step <= until and step != first)
+    steps = [first, *sorted(earlier, reverse=True)]
     return next((step for step in steps if starts and _numbers(whole, starts, step)), None)

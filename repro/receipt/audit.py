@@ -4,6 +4,8 @@ A segment is resumed from its checkpoint by a command of the auditor's, with the
 the next checkpoint, must be those of the record.
 """
 
+import glob
+import json
 import logging
 import os
 import shutil
@@ -39,6 +41,7 @@ from repro.verify import surroundings
 log = logging.getLogger(__name__)
 
 Verdict = Literal["same", "differs", "inconclusive"]
+AT_THE_END = "nothing is left to do after its checkpoint; the step is compared with the segment before"
 NOT_PORTABLE = "the training had native numerics, whose bits another machine need not give: a difference proves nothing"
 
 
@@ -149,8 +152,9 @@ class Auditor:
             where = ImagePlace(self.place, run, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
             words = moved(words, self.image, where, runtime(self.image))
         whole = segment.last == self.record.steps and narrow is None
-        names = [name for name in (segment.end.written if segment.end else []) if files.steady(name)]
-        patterns = [] if narrow else [str(place.path(name)) for name in names]
+        written = [] if narrow or segment.end is None else sorted(segment.end.written)
+        patterns = [glob.escape(str(place.path(name))) for name in written]
+        wanted = {str(place.path(name)) for name in written if files.steady(name)}
         recording = Recording(
             words,
             folder / "record",
@@ -162,7 +166,7 @@ class Auditor:
             all_files=not self.record.outputs,
             checkpoints=patterns,
         )
-        enough = None if whole else Enough(recording.folder, steps, set(patterns))
+        enough = None if whole else Enough(recording.folder, steps, wanted)
         ended = recording.carry_out(enough.is_over if enough else None)
         record = recording.finish(ended.code)
         failed = ended.code != 0 and not ended.stopped
@@ -177,12 +181,15 @@ class Auditor:
         """The outcome of a segment, by what its steps, its checkpoint and its outputs are; or the steps that it needs."""
         if failed:
             return Outcome(segment, "inconclusive", failed)
+        if not again.processes and segment.last == self.record.steps and segment.steps == 1:
+            return self._files(segment, again, AT_THE_END)
         if len(again.processes) != len(self.record.processes):
-            count = f"{counted(len(again.processes), 'process')} took steps, {len(self.record.processes)} are recorded"
+            count = f"{len(again.processes)} processes took steps, and {len(self.record.processes)} are recorded"
             return Outcome(segment, "inconclusive", count)
+        until = min(segment.last + 1, self.record.steps)
         begun = [self._begun(segment, *both) for both in zip(self.record.processes, again.processes, strict=True)]
         sides = [
-            _sides(segment, ours, theirs, after)
+            _sides(until, ours, theirs, after)
             for ours, theirs, after in zip(self.record.processes, again.processes, begun, strict=True)
         ]
         a, b = (_of_steps(one, [side[n] for side in sides]) for n, one in enumerate((self.record, again)))
@@ -193,23 +200,27 @@ class Auditor:
             says = f"{step}in the {difference.channel}" + (f" (`{difference.names[0]}`)" if difference.names else "")
             return Outcome(segment, "differs", says, compared=compared)
         taken = min(ours.last for _, ours in sides)
-        wanted = segment.last - max(begun)
+        wanted = until - max(begun)
         if wanted > taken >= steps:
             return wanted
         if taken < wanted:
             return Outcome(
                 segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded"
             )
-        return self._files(segment, again)
+        return self._files(segment, again, counted(segment.steps, "step"))
 
     def _begun(self, segment: Segment, ours: Process, theirs: Process) -> int:
-        """The step after which a process goes on: of the checkpoint, or one before, where a thread wrote it."""
+        """The step after which a process goes on: of the checkpoint, or one before, where a thread wrote it.
+
+        It may be the one after, where a program writes its checkpoint before it calls `repro.watch` for the step. So the
+        step after the last one of a segment is done again and compared as well.
+        """
         if segment.start is None:
             return 0
-        fitting = alignment.last_fitting(ours, theirs, segment.after)
+        fitting = alignment.last_fitting(ours, theirs, segment.after + 1, segment.after)
         return segment.after if fitting is None else fitting
 
-    def _files(self, segment: Segment, again: Record) -> Outcome:
+    def _files(self, segment: Segment, again: Record, steps: str) -> Outcome:
         """The outcome of a segment whose steps are equal, by the next checkpoint, and by the outputs at the end."""
         compared, made = files.Files(), _copies(again)
         for name in sorted(segment.end.written) if segment.end else []:
@@ -234,9 +245,7 @@ class Auditor:
             return Outcome(segment, "differs", f"all steps are equal, but {says}")
         held = ["the next checkpoint"] if segment.end and [*compared.equal, *compared.but_for] else []
         held += ["the outputs"] if last and self.receipt.files else []
-        return Outcome(
-            segment, "same", "; ".join([", ".join([counted(segment.steps, "step"), *held]), *compared.notes])
-        )
+        return Outcome(segment, "same", "; ".join([", ".join([steps, *held]), *compared.notes]))
 
 
 @dataclass
@@ -245,7 +254,8 @@ class Enough:
 
     folder: Path
     steps: int
-    patterns: set[str]
+    files: set[str]
+    """The files of the checkpoint, but for those whose names are other ones in each run."""
 
     def is_over(self, process: subprocess.Popen[bytes]) -> bool:
         """Waits for that: True; False where the command ends before."""
@@ -258,12 +268,11 @@ class Enough:
 
     def _is_written(self) -> bool:
         seen = b"".join(path.read_bytes() for path in (self.folder / CHECKPOINTS).glob("*.jsonl"))
-        return all(os.fsencode(pattern) in seen for pattern in self.patterns)
+        return all(json.dumps(file).encode() in seen for file in self.files)
 
 
-def _sides(segment: Segment, ours: Process, theirs: Process, after: int) -> tuple[Process, Process]:
-    """Both processes up to the end of a segment, so that the second goes on where it is known to."""
-    last = segment.last
+def _sides(last: int, ours: Process, theirs: Process, after: int) -> tuple[Process, Process]:
+    """Both processes up to a step, so that the second goes on where it is known to."""
     whole = replace(ours, steps={step: hashes for step, hashes in ours.steps.items() if step <= last})
     rest = {step: hashes for step, hashes in theirs.steps.items() if step <= theirs.begun + last - after}
     return whole, replace(theirs, steps=rest)
