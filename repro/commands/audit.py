@@ -49,6 +49,7 @@ def parser() -> Parser:
     made.add_argument(
         "--key", type=Path, metavar="FILE", help="your own SSH key, named in audit.json (default: as `repro receipt`)"
     )
+    command_options.add_cube(made, parameters=False)
     made.add_argument("--trust", action="store_true", help="run what the receipt names without asking")
     made.add_argument("--image", metavar="IMAGE", help="Docker image or FILE.sif to run it in, without a network")
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the audit (default: repro-records/audit-TIME)")
@@ -62,7 +63,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"audit: a receipt and the folder of its record must be given, not {len(paths)} paths (see repro audit --help)"
         )
-    if not options.command:
+    if options.mlcube is not None:
+        if options.cube_task is None or options.command:
+            raise UsageError("audit: --mlcube needs --task, and takes no command after --")
+    elif not options.command:
         raise UsageError(
             f"audit: no command that resumes; put it after --, as in: -- python train.py --out {RUN} --resume"
         )
@@ -84,8 +88,10 @@ def run(options: argparse.Namespace) -> int:
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UsageError(f"audit: {to} already exists and is not empty; name another folder with --to")
     place = current_folder()
-    start = None if options.start is None else command_options.split("--start", options.start, "audit")
-    auditor = Auditor(receipt, record, options.command, to, place, receipts.portable(receipt), start, options.image)
+    command = options.command if options.mlcube is None else command_options.words(options)
+    start = command if options.mlcube is not None else None
+    start = start if options.start is None else command_options.split("--start", options.start, "audit")
+    auditor = Auditor(receipt, record, command, to, place, receipts.portable(receipt), start, options.image)
     log_to_console()
     auditor.check(whole)
     check_programs(receipt, place)

@@ -80,14 +80,15 @@ def say(line: str) -> None:
         print(printable(line), file=sys.stderr, flush=True)
 
 
-def add_cube(parser: Parser, workspace: str = "") -> None:
+def add_cube(parser: Parser, workspace: str = "", parameters: bool = True) -> None:
     """Options that name a task of an MLCube, in the place of a command."""
     group = parser.add_argument_group("an MLCube task instead of a command")
     group.add_argument("--mlcube", type=Path, metavar="DIR", help="folder that holds mlcube.yaml")
     group.add_argument("--task", dest="cube_task", metavar="NAME", help="name of the task")
     group.add_argument("--platform", choices=PLATFORMS, help="container runtime of the MLCube (default: docker)")
     group.add_argument("--workspace", metavar="DIR", help=f"workspace of the MLCube (default: its own){workspace}")
-    group.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="parameters of the task")
+    if parameters:
+        group.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="parameters of the task")
 
 
 def check(options: argparse.Namespace) -> None:
@@ -120,7 +121,7 @@ def words(options: argparse.Namespace, command: list[str] | None = None, apart: 
         return after
     from repro.containers import mlcube
 
-    parameters = [*options.parameters, *after]
+    parameters = [*getattr(options, "parameters", []), *after]
     for parameter in parameters:
         if "=" not in parameter:
             raise UsageError(f"{options.task}: {parameter!r}: with --mlcube write KEY=VALUE, for a task's parameter")

@@ -223,6 +223,14 @@ def outside(container: Container, word: str) -> str:
     return word
 
 
+def inside(container: Container, path: str) -> str:
+    """A path of the host as it is known inside, where it is in a folder that is mounted; else the path itself."""
+    for source, target, _ in sorted(mounts(container), key=lambda mount: -len(mount.source)):
+        if path == source or path.startswith(source.rstrip("/") + "/"):
+            return os.path.normpath(target + "/" + path[len(source) :])
+    return path
+
+
 # --- what we add -----------------------------------------------------------------------------------------------------
 
 

@@ -94,7 +94,7 @@ class Auditor:
     def audit(self, segment: Segment) -> Outcome:
         """Does a segment again. ReproError where it cannot be started."""
         began = time.perf_counter()
-        outcome = self._attempt(segment, segment.steps)
+        outcome = self._attempt(segment, segment.after)
         if isinstance(outcome, int):
             outcome = self._attempt(segment, outcome)
         assert isinstance(outcome, Outcome)
@@ -106,20 +106,27 @@ class Auditor:
         self.outcomes.append(outcome)
         return outcome
 
-    def _attempt(self, segment: Segment, steps: int) -> Outcome | int:
-        """Does a segment again, at least a number of steps of it, or says how many are needed.
+    def _attempt(self, segment: Segment, after: int) -> Outcome | int:
+        """Does a segment again, or says after which earlier step it goes on, where it was not given enough time for that.
 
-        A thread may have written its checkpoint some steps late; then these steps are done again, too.
+        `after`: the step after which it is thought to go on. A thread may have written its checkpoint some steps late.
         """
-        return self._compared(segment, steps, *self._again(segment, steps, self._folder(segment)))
+        again, failed = self._again(segment, after, self._folder(segment))
+        return Outcome(segment, "inconclusive", failed) if failed else self._compared(segment, after, again)
+
+    def _until(self, segment: Segment) -> int:
+        """The last step that is done again: the one after the segment's last, of those that are recorded."""
+        return min(
+            (step for one in self.record.processes for step in one.steps if step > segment.last), default=segment.last
+        )
 
     def _traced(self, segment: Segment, difference: Difference) -> Path | None:
         """The record of a segment with the operations of the step that differs; None where there can be none."""
         pair = difference.pair
         if pair is None or not difference.step or difference.channel not in COMPUTED or not is_narrowable(pair.b):
             return None
-        step = difference.step - pair.offset
-        record, failed = self._again(segment, step, self._folder(segment, f"-operations-{difference.step}"), step)
+        folder = self._folder(segment, f"-operations-{difference.step}")
+        record, failed = self._again(segment, segment.after, folder, difference.step - pair.offset)
         return None if failed else record.path
 
     def _folder(self, segment: Segment, suffix: str = "") -> Path:
@@ -128,7 +135,7 @@ class Auditor:
     # --- running ----------------------------------------------------------------------------------------------------
 
     def _again(
-        self, segment: Segment, steps: int, folder: Path, narrow: int | None = None
+        self, segment: Segment, after: int, folder: Path, narrow: int | None = None
     ) -> tuple[Record, str | None]:
         """The record of a segment that was done again, from its checkpoint, and why it ended early, if it failed."""
         shutil.rmtree(folder, ignore_errors=True)
@@ -139,13 +146,13 @@ class Auditor:
             if segment.start:
                 place.restore(self.record.path, segment.start)
             try:
-                return self._carried_out(segment, steps, folder, run, place, narrow)
+                return self._carried_out(segment, after, folder, run, place, narrow)
             finally:
                 folder.mkdir(exist_ok=True)
                 run.rename(folder / "run")
 
     def _carried_out(
-        self, segment: Segment, steps: int, folder: Path, run: Path, place: Place, narrow: int | None
+        self, segment: Segment, after: int, folder: Path, run: Path, place: Place, narrow: int | None
     ) -> tuple[Record, str | None]:
         words = [outputs.in_run(word, run) for word in self.command(segment)]
         if self.image is not None:
@@ -166,7 +173,7 @@ class Auditor:
             all_files=not self.record.outputs,
             checkpoints=patterns,
         )
-        enough = None if whole else Enough(recording.folder, steps, wanted)
+        enough = None if whole else Enough(recording.folder, after, self._until(segment), wanted)
         ended = recording.carry_out(enough.is_over if enough else None)
         record = recording.finish(ended.code)
         failed = ended.code != 0 and not ended.stopped
@@ -177,16 +184,14 @@ class Auditor:
 
     # --- comparing --------------------------------------------------------------------------------------------------
 
-    def _compared(self, segment: Segment, steps: int, again: Record, failed: str | None) -> Outcome | int:
-        """The outcome of a segment, by what its steps, its checkpoint and its outputs are; or the steps that it needs."""
-        if failed:
-            return Outcome(segment, "inconclusive", failed)
+    def _compared(self, segment: Segment, after: int, again: Record) -> Outcome | int:
+        """The outcome of a segment, by what its steps, its checkpoint and its outputs are; or where it goes on, if early."""
         if not again.processes and segment.last == self.record.steps and segment.steps == 1:
             return self._files(segment, again, AT_THE_END)
         if len(again.processes) != len(self.record.processes):
             count = f"{len(again.processes)} processes took steps, and {len(self.record.processes)} are recorded"
             return Outcome(segment, "inconclusive", count)
-        until = min(segment.last + 1, self.record.steps)
+        until = self._until(segment)
         begun = [self._begun(segment, *both) for both in zip(self.record.processes, again.processes, strict=True)]
         sides = [
             _sides(until, ours, theirs, after)
@@ -199,14 +204,11 @@ class Auditor:
             step = f"at step {difference.step}, " if difference.step else ""
             says = f"{step}in the {difference.channel}" + (f" (`{difference.names[0]}`)" if difference.names else "")
             return Outcome(segment, "differs", says, compared=compared)
-        taken = min(ours.last for _, ours in sides)
-        wanted = until - max(begun)
-        if wanted > taken >= steps:
-            return wanted
-        if taken < wanted:
-            return Outcome(
-                segment, "differs", f"the command took {counted(taken, 'step')}, of {wanted} that are recorded"
-            )
+        taken = min(theirs.last + _offset(theirs, at) for (_, theirs), at in zip(sides, begun, strict=True))
+        if taken < until and min(begun) < after:
+            return min(begun)
+        if taken < until:
+            return Outcome(segment, "differs", f"the command ended after step {taken}, and step {until} is recorded")
         return self._files(segment, again, counted(segment.steps, "step"))
 
     def _begun(self, segment: Segment, ours: Process, theirs: Process) -> int:
@@ -245,7 +247,7 @@ class Auditor:
             return Outcome(segment, "differs", f"all steps are equal, but {says}")
         held = ["the next checkpoint"] if segment.end and [*compared.equal, *compared.but_for] else []
         held += ["the outputs"] if last and self.receipt.files else []
-        return Outcome(segment, "same", "; ".join([", ".join([steps, *held]), *compared.notes]))
+        return Outcome(segment, "same", "; ".join([", ".join([steps, *held]), *_notes(compared)]))
 
 
 @dataclass
@@ -253,7 +255,9 @@ class Enough:
     """Stops a command once it has taken the steps of a segment, and written the next checkpoint."""
 
     folder: Path
-    steps: int
+    after: int
+    """The step after which it goes on."""
+    until: int
     files: set[str]
     """The files of the checkpoint, but for those whose names are other ones in each run."""
 
@@ -261,7 +265,8 @@ class Enough:
         """Waits for that: True; False where the command ends before."""
         lines = NewLines(self.folder / STEPS)
         while process.poll() is None:
-            if lines.highest_step() > self.steps and self._is_written():
+            step = lines.highest_step()
+            if step + (self.after if lines.first <= 1 else 0) >= self.until and self._is_written():
                 return True
             time.sleep(0.01)
         return False
@@ -274,8 +279,13 @@ class Enough:
 def _sides(last: int, ours: Process, theirs: Process, after: int) -> tuple[Process, Process]:
     """Both processes up to a step, so that the second goes on where it is known to."""
     whole = replace(ours, steps={step: hashes for step, hashes in ours.steps.items() if step <= last})
-    rest = {step: hashes for step, hashes in theirs.steps.items() if step <= theirs.begun + last - after}
+    rest = {step: hashes for step, hashes in theirs.steps.items() if step + _offset(theirs, after) <= last}
     return whole, replace(theirs, steps=rest)
+
+
+def _offset(process: Process, after: int) -> int:
+    """The number to add to a step of a process that goes on, to have that of the whole; 0 where it counts on by itself."""
+    return 0 if process.begun else after
 
 
 def _of_steps(record: Record, processes: list[Process]) -> Record:
@@ -285,6 +295,13 @@ def _of_steps(record: Record, processes: list[Process]) -> Record:
 def _files_of(record: Record) -> Record:
     """The record of the files alone."""
     return replace(record, processes=[], metrics=[])
+
+
+def _notes(compared: files.Files) -> list[str]:
+    """How many files are not equal as a whole, or not compared."""
+    alike = [f"{counted(len(compared.but_for), 'file')} equal but for times and the like"] if compared.but_for else []
+    name, why = next(iter(compared.aside.items()), ("", ""))
+    return alike + ([f"{counted(len(compared.aside), 'file')} not compared, such as `{name}` ({why})"] if name else [])
 
 
 def _keys(record: Record, name: str, file: CheckpointFile) -> dict[str, str] | None:

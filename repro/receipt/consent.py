@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from repro.console import confirmed
+from repro.containers import command_line
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.receipt.audit import Auditor
@@ -16,6 +17,8 @@ from repro.receipt.receipt import Receipt
 from repro.receipt.segments import Segment
 from repro.record import provenance, signature
 from repro.record.record import FILE
+
+NO_CONTAINER = "not in a container; --image names one"
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +42,9 @@ def consent(auditor: Auditor, segments: Sequence[Segment], trusted: bool) -> Non
         numerics = shlex.join(auditor.portable.words) + " " if auditor.portable else ""
         log.info("will run in %s: %s%s", auditor.place, numerics, command)
     scripts = ", ".join(f"{name} ({digest[:8]})" for name, digest in auditor.receipt.scripts.items())
-    log.info(
-        "scripts: %s; %s",
-        scripts or "none",
-        f"in {auditor.image}" if auditor.image else "not in a container; --image names one",
-    )
+    contained = all(command_line.find(auditor.command(segment)) for segment in segments)
+    where = f"in {auditor.image}" if auditor.image else "in a container" if contained else NO_CONTAINER
+    log.info("scripts: %s; %s", scripts or "none", where)
     if trusted or signature.is_own(read_json(auditor.record.path / FILE)):
         return
     if not confirmed("Not recorded by you on this machine. Run these commands?"):

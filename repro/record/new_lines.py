@@ -23,6 +23,8 @@ class NewLines:
     places: dict[Path, int] = field(default_factory=dict)
     """The place in each file up to which it was read."""
     step: int = 0
+    first: int = 0
+    """The first of them, without the one before all."""
     times: dict[Path, float] = field(default_factory=dict)
     """The time of the last step in each file, in seconds since 1970."""
 
@@ -46,6 +48,7 @@ class NewLines:
                 taken = read_line(line)
                 if isinstance(taken, Step):
                     self.step = max(self.step, taken.step)
+                    self.first = self.first or taken.step
                     self.times[file] = math.inf if taken.time is UNSET else taken.time
         return self.step
 

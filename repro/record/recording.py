@@ -67,7 +67,7 @@ class Recording:
         self.place = current_folder()
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
-        copied = tuple(outputs.in_run(pattern, self.run) for pattern in self.checkpoints)
+        copied = tuple(self._inside(outputs.in_run(pattern, self.run)) for pattern in self.checkpoints)
         self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable, self.hold, copied)
         for name in {STEPS, *self.injection.folders}:
             (self.folder / name).mkdir(parents=True)
@@ -194,9 +194,15 @@ class Recording:
 
     def _named(self, path: Path) -> str:
         """The name of a file: below `{run}`, or from the folder that the command was started in."""
-        outside = self.run is None or not path.is_relative_to(self.run)
-        inside = path.relative_to(self.place) if outside and path.is_relative_to(self.place) else path
-        return outputs.named_file(inside, self.run)
+        path = Path(command_line.outside(self.runtime.container, str(path))) if self.runtime else path
+        elsewhere = self.run is None or not path.is_relative_to(self.run)
+        short = path.relative_to(self.place) if elsewhere and path.is_relative_to(self.place) else path
+        return outputs.named_file(short, self.run)
+
+    def _inside(self, pattern: str) -> str:
+        """A pattern of files as the command's processes know them: a container has other paths."""
+        whole = os.path.join(self.place, pattern)
+        return command_line.inside(self.runtime.container, whole) if self.runtime else whole
 
     def _metric_files(self) -> dict[str, Path]:
         """The files that may hold metrics: in `{run}`, and those that --output names."""
