@@ -12,7 +12,7 @@ from repro.text import printable
 
 EPILOG = f"""Without files, the page covers all results files of the workspace, or of {RECORDS}/,
 and is written to report/ there. With files and no workspace, it is written to report/
-next to the first file."""
+next to the first file. An audit.json beside results.json adds to its level."""
 
 
 def parser() -> Parser:
@@ -20,7 +20,7 @@ def parser() -> Parser:
         "report",
         "make a page from results of verify and benchmark, also of several machines",
         (
-            "repro report [--to=DIR] [FILE.json ...]",
+            "repro report [--to=DIR] [--badge=FILE.svg] [FILE.json ...]",
             "repro report [--to=DIR] SWEEP",
             "repro report [--to=DIR] --workspace=DIR",
         ),
@@ -32,9 +32,10 @@ def parser() -> Parser:
         nargs="*",
         type=Path,
         metavar="FILE.json | SWEEP",
-        help="results.json of verify, benchmark.json of benchmark, or the folder of a sweep (WORKSPACE/outputs/sweep/TIME)",
+        help="results.json of verify, audit.json of audit, benchmark.json of benchmark, or the folder of a sweep (WORKSPACE/outputs/sweep/TIME)",
     )
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the page")
+    made.add_argument("--badge", type=Path, metavar="FILE.svg", help="write the level as a badge, for a README")
     made.add_argument("--workspace", metavar="DIR", help="workspace of the reference trainers")
     return made
 
@@ -42,7 +43,11 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Makes the page and prints its tables. It reads results alone, so no configuration can keep it from that."""
     workspace, to = _places(options)
+    if options.badge is not None and (options.badge.is_dir() or not options.badge.absolute().parent.is_dir()):
+        raise UsageError(f"report: --badge {options.badge}: cannot be written; name a file in a folder that exists")
     if len(options.files) == 1 and options.files[0].is_dir():
+        if options.badge is not None:
+            raise UsageError(f"report: --badge {options.badge}: a sweep has no level; name a results.json")
         from repro.report import sweep_report
 
         sweep_report.report(to, options.files[0])
@@ -50,12 +55,14 @@ def run(options: argparse.Namespace) -> int:
     from repro.console import Screen, wide_console
     from repro.report import report, speed_tables, tables
 
-    made = report.write(workspace, options.files, to)
+    made = report.write(workspace, options.files, to, options.badge)
     if made.sections:
         tables.show(made, Screen())
     for content in made.benchmarks:
         speed_tables.show(content, wide_console())
     print(printable(f"report in {to / 'report.html'}"), file=sys.stderr)
+    if options.badge is not None:
+        print(printable(f"badge in {options.badge}"), file=sys.stderr)
     return 0
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.commands import command_options, verify_trainers, workspace
+from repro.commands import command_options, project, verify_trainers, workspace
 from repro.commands.parser import Parser
 from repro.errors import UsageError
 
@@ -54,6 +54,9 @@ EPILOG = "\n".join(
         "",
         "questions that take more runs, asked only by name (--ask all,memory adds one):",
         *(f"  {name:<18}{QUESTIONS[name]}" for name in BY_NAME),
+        "",
+        "Without a command, command and options are those of [tool.repro] in pyproject.toml:",
+        '  command = "python train.py --out={run}"',
         "",
         "With --workspace and no command, verify tests the reference trainers. Keys, for example:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
@@ -104,16 +107,18 @@ def run(options: argparse.Namespace) -> int:
     """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed, 4 without an answer."""
     if options.command is None and options.mlcube is None and options.workspace is not None:
         return _of_trainers(options)
+    project.complete(options, parser())
     command_options.check(options)
     names = _questions(options)
     _check(options)
     portable = command_options.portable(options)
-    from msgspec import UNSET
+    from msgspec import UNSET, to_builtins
 
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
     from repro.report import answers
+    from repro.report.levels import levels
     from repro.verify import results, vary
     from repro.verify.command import MORE, OwnCommand, without_local_folders
     from repro.verify.trial import Command
@@ -137,21 +142,23 @@ def run(options: argparse.Namespace) -> int:
     verification = Verification([(own, question) for question in own.questions], named, options.runs, MORE)
     verification()
     own.trials.forget_copies()
+    content = without_local_folders(verification.results(own.settings()))
+    content.warnings = own.warnings or UNSET
+    reached = levels([content])
     try:
-        content = verification.results(own.settings())
-        content.warnings = own.warnings or UNSET
-        results.write(own.folder / "results.json", without_local_folders(content))
+        results.write(own.folder / "results.json", content)
         steps, fingerprint = own.ends
         brief = {
             "steps": steps,
             "fingerprint": fingerprint,
             "answers": [one.brief() for one in verification.answers],
+            "levels": to_builtins(reached),
             "warnings": [warning.text for warning in own.warnings],
         }
         if options.json is not None:
             write_json(options.json, brief)
     finally:  # what is known is shown, though the disk may be full
-        answers.show(own, verification.answers, wide_console())
+        answers.show(own, verification.answers, " ".join(one.says for one in reached), wide_console())
     if verification.failure:
         raise verification.failure
     if options.cure and not verification.interrupted:
@@ -181,7 +188,7 @@ def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
 def _of_trainers(options: argparse.Namespace) -> int:
     """Runs `verify` of the reference trainers, which takes none of the other options."""
     defaults = vars(parser().parse([]))
-    kept = ("workspace", "parameters", "debug")
+    kept = ("workspace", "parameters", "debug", "given")
     for name, value in vars(options).items():
         if name not in kept and value != defaults[name]:
             option = f"--{name.replace('_', '-')}"

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from repro.frameworks import FRAMEWORKS
+from repro.report.level_questions import AUDIT, HIGHEST, LEVELS, Level
 from repro.structs import Struct
 from repro.text import counted
 from repro.trainers.verify.recorded import deciding
@@ -22,65 +23,14 @@ from repro.verify.questions import CANNOT_TELL, DIFFERS, NOT_ASKED, SAME, Answer
 from repro.verify.results import COMMAND, DONE, Answer, Machine, Results, Run
 
 BASELINES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
-AUDIT = "audit"
 VERDICTS: dict[str, AnswerWord] = {"same": SAME, "differs": DIFFERS, "inconclusive": CANNOT_TELL}
-WORST = (DIFFERS, CANNOT_TELL, SAME, NOT_ASKED)
-"""Of two answers to one question, the one that counts stands first."""
 T = TypeVar("T")
+NEVER_OF_ONE = (machines.QUESTION, AUDIT)
+"""Questions that no results file answers alone; in one, it is an option of --vary by that name."""
 SOME_RUNS = ("engines", machines.QUESTION)
 """Questions that are answered by some of their runs: one container is another one already."""
 BY_ITSELF = "the auditor's key is the one that signed the receipt"
 UNSIGNED = "the receipt or the audit is not signed"
-
-
-@dataclass(frozen=True)
-class Level:
-    """A level, and the questions that decide it."""
-
-    number: int
-    name: str
-    of_command: tuple[str, ...]
-    """The questions about a command."""
-    of_trainer: tuple[str, ...]
-    """The questions about a reference trainer."""
-    also: tuple[str, ...] = ()
-    """Questions that need not be asked, but hold the level back where they differ."""
-    one_suffices: bool = False
-    """True if one of its questions is enough: then those without an answer do not count."""
-
-
-LEVELS = (
-    Level(
-        1,
-        "again",
-        ("restart",),
-        ("restart_cpu",),
-        (
-            "observed",
-            "hash_seed",
-            "environment",
-            "file_order",
-            "memory",
-            "cold",
-            "races",
-            "time",
-            "restart_gpu",
-            "process",
-        ),
-    ),
-    Level(2, "resumed and killed", ("resume", "kill"), ("resume_epoch", "resume_kill"), ("resume_twice",)),
-    Level(3, "threads, cores, workers", ("threads", "cores"), ("threads", "workers"), ("workers",)),
-    Level(4, "other instruction sets", ("instruction_set",), ("instruction_set",), ("gpu", "cpu_gpu", "emulated_cpu")),
-    Level(
-        5,
-        "another machine or container",
-        ("container", machines.QUESTION),
-        ("engines", machines.QUESTION),
-        one_suffices=True,
-    ),
-    Level(6, "audited by somebody else", (AUDIT,), (AUDIT,), one_suffices=True),
-)
-HIGHEST = LEVELS[-1].number
 
 
 class Asked(Struct):
@@ -105,9 +55,14 @@ class LevelRow(Struct):
     reached: bool
     answer: AnswerWord
     """The answer of its questions together, whatever the levels below say."""
-    says: str
-    """The answer in words, with the questions that decide it."""
+    decisive: list[str]
+    """The names of the questions that decide the answer, or the reason."""
     asked: list[Asked] = []
+
+    @property
+    def says(self) -> str:
+        """The answer in words."""
+        return f"{shown(self.answer)}: {', '.join(self.decisive)}"
 
 
 class Levels(Struct):
@@ -135,7 +90,19 @@ class Levels(Struct):
         """The name of the level; of level 0, why there is none."""
         if self.level:
             return self.rows[self.level - 1].name
-        return "not reproducible" if self.rows[0].answer == DIFFERS else "not verified"
+        return "not reproducible" if self.differs else "not verified"
+
+    @property
+    def differs(self) -> bool:
+        """True if it does not even give the same bits again."""
+        return self.rows[0].answer == DIFFERS
+
+    @property
+    def says(self) -> str:
+        """The level in one line, and what the next one lacks."""
+        reached = f"Level {self.level} of {HIGHEST}: {self.name}"
+        missing = next((row for row in self.rows if not row.reached), None)
+        return f"{reached}. Not level {missing.number}, {missing.name} ({missing.says})" if missing else reached
 
     @property
     def frameworks(self) -> list[str]:
@@ -153,20 +120,14 @@ def levels(contents: Iterable[Results], audits: Iterable[Audit] = ()) -> list[Le
     trainings: dict[tuple[object, ...], _Training] = {}
     for machine in known:
         for content in machine.results:
-            baselines = {(run.task, run.numerics): run for run in content.runs.values() if _is_baseline(run)}
-            answered: dict[Column, list[Answer]] = {}
-            for answer in content.answers:
-                answered.setdefault((answer.framework, answer.numerics), []).append(answer)
-            for column, answers in answered.items():
-                if column[0] != COMMAND and column[0] not in FRAMEWORKS:
-                    continue
-                new = _Training(*column, baselines.get(column))
-                training = trainings.setdefault(new.key or (*column, content.seal, id(content)), new)
+            for new, answers in _columns(content):
+                key = new.key or (new.framework, new.numerics, content.seal, id(content))
+                training = trainings.setdefault(key, new)
                 training.machines.append(machine.name)
                 training.dates.append(content.created)
-                training.asked += [
-                    _asked(answer, machines.summary(machine.machine), answer.control) for answer in answers
-                ]
+                training.gpu |= bool(machine.machine.gpu)
+                where = machines.summary(machine.machine)
+                training.asked += [_asked(answer, where, answer.control) for answer in answers]
     across = _across(known)
     return [training.levels(across, list(audits)) for training in trainings.values()]
 
@@ -175,6 +136,18 @@ Column = tuple[str, str]
 """A framework, or COMMAND, and its numerics."""
 Across = dict[Column, list[tuple[Asked, list[Run]]]]
 """The question across machines, and the runs that it rests on, whose labels begin with a machine."""
+
+
+def _columns(content: Results) -> Iterator[tuple["_Training", list[Answer]]]:
+    """Each training of a results file, and its answers."""
+    baselines = {(run.task, run.numerics): run for run in content.runs.values() if _is_baseline(run)}
+    columns: dict[Column, list[Answer]] = {}
+    for answer in content.answers:
+        answers = columns.setdefault((answer.framework, answer.numerics), [])
+        answers += [answer] if answer.question not in NEVER_OF_ONE else []
+    for column, answers in columns.items():
+        if column[0] == COMMAND or column[0] in FRAMEWORKS:
+            yield _Training(*column, baselines.get(column)), answers
 
 
 def _across(known: Sequence[MachineResults]) -> Across:
@@ -197,6 +170,8 @@ class _Training:
     """The unchanged run."""
     machines: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
+    gpu: bool = False
+    """True if one of its machines has a GPU."""
     asked: list[Asked] = field(default_factory=list)
 
     @property
@@ -246,15 +221,15 @@ class _Training:
             yield Asked(AUDIT, title, answer, machines.summary(audit.machine), reason)
 
     def _row(self, level: Level) -> LevelRow:
-        needed = level.of_command if self.framework == COMMAND else level.of_trainer
+        needed = level.needed(self.framework, self.gpu)
         names = dict.fromkeys((*needed, *level.also))
         own = [one for one in self.asked if one.question in names or (level.number == 1 and one.control)]
-        answer, decisive = _together(level, needed, {name: _worst(own, name) for name in names})
+        words = {name: level.counted(one.answer for one in own if one.question == name) for name in names}
+        answer, decisive = _together(level, needed, words)
         idle = [one.question for one in own if one.control and one.answer == SAME]
         if idle and answer == SAME:
             answer, decisive = CANNOT_TELL, [f"the control {idle[0]} has no effect, so equal bits show nothing"]
-        word = NOT_ASKED if answer == NOT_ASKED else shown(answer)
-        return LevelRow(level.number, level.name, False, answer, f"{word}: {', '.join(decisive)}", own)
+        return LevelRow(level.number, level.name, False, answer, decisive, own)
 
     # --- what the unchanged run recorded ----------------------------------------------------------------------------
 
@@ -280,20 +255,19 @@ class _Training:
 
 def _together(level: Level, needed: Sequence[str], words: dict[str, AnswerWord]) -> tuple[AnswerWord, list[str]]:
     """The answer of a level's questions together, and the questions that decide it."""
-    by_word = {word: [name for name in words if words[name] == word] for word in WORST}
-    by_need = {word: [name for name in by_word[word] if name in needed] for word in WORST}
-    if by_word[DIFFERS]:
-        return DIFFERS, by_word[DIFFERS]
-    if level.one_suffices and by_need[SAME]:
-        return SAME, by_need[SAME]
-    for word in (CANNOT_TELL, NOT_ASKED):
-        if by_need[word]:
-            return word, by_need[word]
-    return SAME, by_word[SAME]
 
+    def having(word: AnswerWord, names: Iterable[str] = needed) -> list[str]:
+        return [name for name in names if words[name] == word]
 
-def _worst(asked: Sequence[Asked], question: str) -> AnswerWord:
-    return min((one.answer for one in asked if one.question == question), key=WORST.index, default=NOT_ASKED)
+    if having(DIFFERS, words):
+        return DIFFERS, having(DIFFERS, words)
+    if level.one_suffices and having(SAME):
+        return SAME, having(SAME)
+    if having(CANNOT_TELL):
+        return CANNOT_TELL, having(CANNOT_TELL)
+    if having(NOT_ASKED):
+        return NOT_ASKED, having(NOT_ASKED)
+    return SAME, having(SAME, words)
 
 
 def _asked(answer: Answer, machine: str, control: bool = False) -> Asked:
