@@ -19,11 +19,12 @@ NOT_SHOWN = (
     "What it does not show: that the data were chosen honestly, that nothing was trained before, nor anything of segments "
     "that were not drawn."
 )
-EPILOG = f"""The command goes on from a checkpoint, as that of `repro verify --resume`. {RUN} in it stands for a folder
-that holds the files of the checkpoint. The first segment is done by the command of the receipt, or by --start.
-Scripts and data in the current folder must be those of the receipt.
+EPILOG = f"""The command goes on from a checkpoint, as that of `repro verify --resume`. {RUN} in it
+stands for a folder that holds the files of the checkpoint. The first segment is done by
+the command of the receipt, or by --start. Scripts and data in the current folder must be
+those of the receipt.
 
-Exit codes: 0 same; 1 the receipt cannot be believed; 3 differs; 4 a segment could not be compared."""
+Exit codes: 0 same; 1 the receipt cannot be believed; 3 differs; 4 inconclusive."""
 
 
 def parser() -> Parser:

@@ -9,14 +9,14 @@ from repro.text import printable
 
 EPILOG = """A begins:    repro dispute RECORD --to 1.json
 B answers:   repro dispute RECORD 1.json --to 2.json
-and so on, until a message names the first step that differs, and what in it. Each step of the dispute halves the
-number of steps in question. A message holds hashes alone, never weights or data."""
+and so on, until a message names the first step that differs, and what in it. Each message
+halves the number of steps in question. It holds hashes alone, never weights or data."""
 
 
 def parser() -> Parser:
     made = Parser(
         "dispute",
-        "find the first step in which two records differ, by messages between their owners",
+        "find the first step in which the records of two people differ, by messages",
         ("repro dispute RECORD [MESSAGE] --to FILE [--receipt RECEIPT]",),
         run,
         epilog=EPILOG,

@@ -11,14 +11,15 @@ from repro.text import counted, printable
 if TYPE_CHECKING:
     from repro.receipt.receipt import Receipt
 
-EPILOG = """A receipt is an in-toto statement (SLSA provenance) in a DSSE envelope. `repro audit` does parts of its training again.
-It shows who signed what. It does not show that the data were chosen honestly, nor that nothing was trained before."""
+EPILOG = """A receipt is an in-toto statement (SLSA provenance) in a DSSE envelope, and shows who
+signed what. It does not show that the data were chosen honestly, nor that nothing was
+trained before. `repro audit` does parts of its training again."""
 
 
 def parser() -> Parser:
     made = Parser(
         "receipt",
-        "sign what a record holds, so that others can check it; or check a receipt",
+        "sign a record, so that others can check it; or check a receipt",
         ("repro receipt [OPTIONS] RECORD", "repro receipt --check RECEIPT [--signer KEY] [RECORD]"),
         run,
         epilog=EPILOG,
