@@ -1,6 +1,7 @@
 """The commands of `repro`, a file each.
 
 record, verify, compare, report, portable  for a command of the user's own
+receipt, audit, dispute                    what others can check of it
 verify_trainers                            `verify` for the reference trainers
 train, download, sweep, benchmark          for the reference trainers; `train` has `pytorch`, `tensorflow`, `jax`
 job                                        a training as a Hydra job

@@ -31,5 +31,6 @@ memory, digests     the bytes of arrays, read in place; SHA-256 of several at th
 shards              whole tensors of those that ranks share
 contents            zeros and NaN in what is hashed
 files               the files that the process writes
+checkpoints         copies of those that --checkpoints names
 recorder            the file of lines, and what keeps an exception from the program
 """

@@ -53,6 +53,21 @@ class User:
         file.unlink()
         return process.returncode, answers
 
+    def audit(self, folder: Path, begin: list[str], resume: list[str], *options: str) -> tuple[int, str]:
+        """The exit code and the output of an audit of all segments of a training in portable numerics."""
+        record, key = (
+            self.record(folder, "--portable", "--checkpoints", "{run}/*.pt", "--", *begin).path,
+            folder / "key",
+        )
+        self.caller.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], folder)
+        self.caller.run(
+            [*self.repro, "receipt", str(record), "--key", str(key)], folder, {"PYTHONPATH": str(self.root)}
+        )
+        words = ["audit", str(record / "receipt.json"), str(record), "--segments=all", *options, "--", *resume]
+        with self.start(folder, *words) as process:
+            output, _ = process.communicate(timeout=HANG)
+        return process.returncode, output
+
 
 @pytest.fixture(scope="session")
 def me(tmp_path_factory: pytest.TempPathFactory) -> User:
@@ -239,6 +254,16 @@ class TestDocker:
         assert answers["container"]["answer"] == "cannot tell" and "torch" in answers["container"]["why"]
         subprocess.run(["docker", "rmi", built], check=True)
 
+    def test_an_audit_in_an_image(self, image: str, me: User, folder: Path) -> None:
+        built = f"{image}-to-audit"
+        recipe = f"FROM {image}\nENV PATH={Path(PYTORCH).parent}:/usr/bin:/bin\n"
+        subprocess.run(["docker", "build", "--quiet", "--tag", built, "-"], input=recipe, text=True, check=True)
+        python = str(ROOT / ".venv" / "pytorch" / "bin" / "python")
+        command = [python, "scripts/resumable_training.py", "--out={run}"]
+        code, said = me.audit(folder, command, [*command, "--resume"], "--image", built)
+        assert code == 0 and "6 segments of 6 done again, 12 of 12 steps" in said, said
+        subprocess.run(["docker", "rmi", built], check=True)
+
     def test_a_task_of_this_cube(self, image: str, source: Path, me: User, short: Path) -> None:
         probes.give(short, os.getuid(), os.getgid())
         cube = ("--mlcube", str(source), "--task=pytorch", "--workspace", str(short))
@@ -295,6 +320,11 @@ class TestApptainer:
         options = ("--image", str(sif), "--output", "{run}/model.json")
         code, answers = plain.verify(folder, "--ask", "container", *options, "--", *command)
         assert (code, answers["container"]["answer"]) == (0, "same"), answers
+
+    def test_an_audit_inside(self, sif: Path, plain: User, folder: Path) -> None:
+        command = in_apptainer(sif, PYTORCH, folder, "resumable_training.py")
+        code, said = plain.audit(folder, command, [*command, "--resume"])
+        assert code == 0 and "6 segments of 6 done again, 12 of 12 steps" in said, said
 
     def test_a_task_of_this_cube(self, sif: Path, source: Path, plain: User, short: Path) -> None:
         cube = ("--mlcube", str(source), "--task=pytorch", "--platform=singularity", "--workspace", str(short))
