@@ -6,7 +6,8 @@ signing       DSSE envelopes, signed with an SSH key
 receipt       a receipt: made, read, and held against the record that it is of
 segments      the parts of a training between two checkpoints; which are drawn, and what may stay unseen
 restoring     the files of a checkpoint, put where a command goes on from them
-audit         segments that are done again on this machine, and compared
+runs          runs of segments on this machine
+audit         these runs, compared with the record
 consent       what an audit runs is shown before, and is what the receipt is of
 results       audit.json
 dispute       two who each hold a record find the first step that differs, by messages

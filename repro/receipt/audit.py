@@ -4,41 +4,22 @@ A segment is resumed from its checkpoint by a command of the auditor's, with the
 the next checkpoint, must be those of the record.
 """
 
-import glob
-import json
-import logging
-import os
-import shutil
-import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from repro.compare import alignment, comparison, files
+from repro.compare import alignment, comparison, files, incidental
 from repro.compare.comparison import Comparison
 from repro.compare.difference import Difference, first_difference
 from repro.compare.rerun_command import COMPUTED, is_narrowable
-from repro.containers import command_line
-from repro.containers.image import Place as ImagePlace
-from repro.containers.image import moved, runtime
-from repro.machine import gpu
-from repro.receipt.receipt import Receipt
-from repro.receipt.restoring import Place, cleared
+from repro.receipt.runs import Closer, Runs
 from repro.receipt.segments import Segment
-from repro.record import contents, outputs
+from repro.record import contents
 from repro.record.checkpoints import CHECKPOINTS, CheckpointFile
-from repro.record.injection import Portable, unobserved
-from repro.record.lines import STEPS, Process
-from repro.record.new_lines import NewLines
-from repro.record.process import describe_exit
-from repro.record.record import Record
-from repro.record.recording import Recording
+from repro.record.lines import Process
+from repro.record.record import KEPT, Record
 from repro.text import counted
-from repro.verify import surroundings
-
-log = logging.getLogger(__name__)
 
 Verdict = Literal["same", "differs", "inconclusive"]
 AT_THE_END = "nothing is left to do after its checkpoint; the step is compared with the segment before"
@@ -60,36 +41,10 @@ class Outcome:
 
 
 @dataclass
-class Auditor:
-    """Does segments of a record's training again."""
+class Auditor(Runs):
+    """Runs segments of a training again, and compares them with its record."""
 
-    receipt: Receipt
-    record: Record
-    resume: Sequence[str]
-    """The words of the command that goes on from a checkpoint."""
-    folder: Path
-    """The folder of the audit."""
-    place: Path
-    """The folder in which commands are started."""
-    portable: Portable | None
-    start: Sequence[str] | None = None
-    """The words of the command that begins the training; None: those of the receipt."""
-    image: str | None = None
     outcomes: list[Outcome] = field(default_factory=list)
-
-    def command(self, segment: Segment) -> list[str]:
-        """The words for a segment."""
-        return list(self.resume if segment.start else self.start or self.receipt.parameters["command"])
-
-    def check(self, segments: Sequence[Segment]) -> None:
-        """Raises UsageError where a file of the user's is where one of the training would be put."""
-        for segment in segments:
-            Place(self.folder / "run", self.place).claim(self._names(segment))
-
-    def _names(self, segment: Segment) -> set[str]:
-        """The files that a segment reads and writes, as far as the record names them."""
-        checkpoints = (one.files for one in (segment.start, segment.end) if one)
-        return {*self.record.outputs}.union(*checkpoints)
 
     def audit(self, segment: Segment) -> Outcome:
         """Does a segment again. ReproError where it cannot be started."""
@@ -100,89 +55,38 @@ class Auditor:
         assert isinstance(outcome, Outcome)
         outcome.seconds = time.perf_counter() - began
         if outcome.compared and outcome.compared.found:
-            outcome.traced = self._traced(segment, outcome.compared.found)
+            self._look_closer(outcome, outcome.compared, outcome.compared.found)
         if outcome.verdict == "differs" and self.portable is None:
             outcome.verdict, outcome.says = "inconclusive", f"{outcome.says}; {NOT_PORTABLE}"
         self.outcomes.append(outcome)
         return outcome
+
+    def _folder(self, segment: Segment, suffix: str = "") -> Path:
+        return self.folder / f"{segment.after + 1}-{segment.last}{suffix}"
 
     def _attempt(self, segment: Segment, after: int) -> Outcome | int:
         """Does a segment again, or says after which earlier step it goes on, where it was not given enough time for that.
 
         `after`: the step after which it is thought to go on. A thread may have written its checkpoint some steps late.
         """
-        again, failed = self._again(segment, after, self._folder(segment))
+        again, failed = self.again(segment, after, self._folder(segment))
         return Outcome(segment, "inconclusive", failed) if failed else self._compared(segment, after, again)
 
-    def _until(self, segment: Segment) -> int:
-        """The last step that is done again: the one after the segment's last, of those that are recorded."""
-        return min(
-            (step for one in self.record.processes for step in one.steps if step > segment.last), default=segment.last
-        )
-
-    def _traced(self, segment: Segment, difference: Difference) -> Path | None:
-        """The record of a segment with the operations of the step that differs; None where there can be none."""
-        pair = difference.pair
-        if pair is None or not difference.step or difference.channel not in COMPUTED or not is_narrowable(pair.b):
-            return None
-        folder = self._folder(segment, f"-operations-{difference.step}")
-        record, failed = self._again(segment, segment.after, folder, difference.step - pair.offset)
-        return None if failed else record.path
-
-    def _folder(self, segment: Segment, suffix: str = "") -> Path:
-        return self.folder / f"{segment.after + 1}-{segment.last}{suffix}"
-
-    # --- running ----------------------------------------------------------------------------------------------------
-
-    def _again(
-        self, segment: Segment, after: int, folder: Path, narrow: int | None = None
-    ) -> tuple[Record, str | None]:
-        """The record of a segment that was done again, from its checkpoint, and why it ended early, if it failed."""
-        shutil.rmtree(folder, ignore_errors=True)
-        run = self.folder / "run"
-        run.mkdir(parents=True)
-        with cleared(Place(run, self.place), folder / "files") as place:
-            place.claim(self._names(segment))
-            if segment.start:
-                place.restore(self.record.path, segment.start)
-            try:
-                return self._carried_out(segment, after, folder, run, place, narrow)
-            finally:
-                folder.mkdir(exist_ok=True)
-                run.rename(folder / "run")
-
-    def _carried_out(
-        self, segment: Segment, after: int, folder: Path, run: Path, place: Place, narrow: int | None
-    ) -> tuple[Record, str | None]:
-        words = [outputs.in_run(word, run) for word in self.command(segment)]
-        if self.image is not None:
-            where = ImagePlace(self.place, run, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
-            words = moved(words, self.image, where, runtime(self.image))
-        whole = segment.last == self.record.steps and narrow is None
-        written = [] if narrow or segment.end is None else sorted(segment.end.written)
-        patterns = [glob.escape(str(place.path(name))) for name in written]
-        wanted = {str(place.path(name)) for name in written if files.steady(name)}
-        recording = Recording(
-            words,
-            folder / "record",
-            list(self.record.outputs) if whole else (),
-            run=run,
-            variables=dict(os.environ) if command_line.find(words) else unobserved(os.environ),
-            portable=self.portable,
-            narrow=narrow,
-            all_files=not self.record.outputs,
-            checkpoints=patterns,
-        )
-        enough = None if whole else Enough(recording.folder, after, self._until(segment), wanted)
-        ended = recording.carry_out(enough.is_over if enough else None)
-        record = recording.finish(ended.code)
-        failed = ended.code != 0 and not ended.stopped
-        why = f"the command {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") if failed else None
-        if recording.computed and not recording.computed.on:
-            why = str(recording.computed)
-        return record, why
-
-    # --- comparing --------------------------------------------------------------------------------------------------
+    def _look_closer(self, outcome: Outcome, compared: Comparison, difference: Difference) -> None:
+        """Does a segment once more, to have the operations of the step that differs, and arrays if the record has them."""
+        pair, segment = difference.pair, outcome.segment
+        if pair is None or not difference.step:
+            return
+        traced = difference.channel in COMPUTED and is_narrowable(pair.b)
+        closer = Closer(difference.step - pair.offset if traced else None, (self.record.path / KEPT).is_dir())
+        if closer.narrow is None and not closer.keep:
+            return
+        folder = self._folder(segment, f"-step-{difference.step}")
+        record, failed = self.again(segment, segment.after, folder, closer)
+        if failed is None:
+            outcome.traced = record.path if traced else None
+            seen = replace(compared.b, path=record.path)
+            outcome.compared = replace(comparison.known(compared.a, seen, difference), why=None)
 
     def _compared(self, segment: Segment, after: int, again: Record) -> Outcome | int:
         """The outcome of a segment, by what its steps, its checkpoint and its outputs are; or where it goes on, if early."""
@@ -191,7 +95,7 @@ class Auditor:
         if len(again.processes) != len(self.record.processes):
             count = f"{len(again.processes)} processes took steps, and {len(self.record.processes)} are recorded"
             return Outcome(segment, "inconclusive", count)
-        until = self._until(segment)
+        until = self.until(segment)
         begun = [self._begun(segment, *both) for both in zip(self.record.processes, again.processes, strict=True)]
         sides = [
             _sides(until, ours, theirs, after)
@@ -209,7 +113,7 @@ class Auditor:
             return min(begun)
         if taken < until:
             return Outcome(segment, "differs", f"the command ended after step {taken}, and step {until} is recorded")
-        return self._files(segment, again, counted(segment.steps, "step"))
+        return self._files(segment, again, counted(segment.steps, "step"), max(begun))
 
     def _begun(self, segment: Segment, ours: Process, theirs: Process) -> int:
         """The step after which a process goes on: of the checkpoint, or one before, where a thread wrote it.
@@ -222,9 +126,10 @@ class Auditor:
         fitting = alignment.last_fitting(ours, theirs, segment.after + 1, segment.after)
         return segment.after if fitting is None else fitting
 
-    def _files(self, segment: Segment, again: Record, steps: str) -> Outcome:
+    def _files(self, segment: Segment, again: Record, steps: str, begun: int = 0) -> Outcome:
         """The outcome of a segment whose steps are equal, by the next checkpoint, and by the outputs at the end."""
-        compared, made = files.Files(), _copies(again)
+        made = _copies(again, segment.last - (0 if again.processes and again.processes[0].begun else begun))
+        compared = files.Files()
         for name in sorted(segment.end.written) if segment.end else []:
             theirs = made.get(name)
             ours = segment.end.files[name] if segment.end else None
@@ -245,35 +150,10 @@ class Auditor:
         says = next(iter(compared.differing.values()), None)
         if says:
             return Outcome(segment, "differs", f"all steps are equal, but {says}")
-        held = ["the next checkpoint"] if segment.end and [*compared.equal, *compared.but_for] else []
+        known = [*compared.equal, *compared.but_for]
+        held = ["the next checkpoint"] if any(_holds_model(again, name, made[name]) for name in known) else []
         held += ["the outputs"] if last and self.receipt.files else []
         return Outcome(segment, "same", "; ".join([", ".join([steps, *held]), *_notes(compared)]))
-
-
-@dataclass
-class Enough:
-    """Stops a command once it has taken the steps of a segment, and written the next checkpoint."""
-
-    folder: Path
-    after: int
-    """The step after which it goes on."""
-    until: int
-    files: set[str]
-    """The files of the checkpoint, but for those whose names are other ones in each run."""
-
-    def is_over(self, process: subprocess.Popen[bytes]) -> bool:
-        """Waits for that: True; False where the command ends before."""
-        lines = NewLines(self.folder / STEPS)
-        while process.poll() is None:
-            step = lines.highest_step()
-            if step + (self.after if lines.first <= 1 else 0) >= self.until and self._is_written():
-                return True
-            time.sleep(0.01)
-        return False
-
-    def _is_written(self) -> bool:
-        seen = b"".join(path.read_bytes() for path in (self.folder / CHECKPOINTS).glob("*.jsonl"))
-        return all(json.dumps(file).encode() in seen for file in self.files)
 
 
 def _sides(last: int, ours: Process, theirs: Process, after: int) -> tuple[Process, Process]:
@@ -308,10 +188,14 @@ def _keys(record: Record, name: str, file: CheckpointFile) -> dict[str, str] | N
     return contents.read(record.path / CHECKPOINTS / file.copy, name)
 
 
-def _copies(record: Record) -> dict[str, CheckpointFile]:
-    """The first copy of each file that a run wrote after it began."""
+def _holds_model(record: Record, name: str, file: CheckpointFile) -> bool:
+    return incidental.holds_results(name, _keys(record, name, file))
+
+
+def _copies(record: Record, last: int) -> dict[str, CheckpointFile]:
+    """The copy of each file that a run wrote nearest to a step of its own."""
     changes = record.content.checkpoints
     copies: dict[str, CheckpointFile] = {}
-    for change in changes if isinstance(changes, list) else []:
-        copies = {name: file for name, file in change.files.items() if file is not None} | copies
+    for change in sorted(changes if isinstance(changes, list) else [], key=lambda one: -abs(one.step - last)):
+        copies |= {name: file for name, file in change.files.items() if file is not None}
     return copies

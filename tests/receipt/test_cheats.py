@@ -148,7 +148,7 @@ def of_another_run(folder: Path) -> None:
 
 
 FOUND: dict[str, tuple[Callable[[Path], None], dict[int, str]]] = {
-    "replayed segments": (replayed, {9: "at step 7", 12: "at step 7"}),
+    "replayed segments": (replayed, {6: "at step 7", 9: "at step 7", 12: "at step 7"}),
     "a checkpoint of another run": (of_another_run, {6: "all steps are equal, but", 9: "at step 7"}),
 }
 

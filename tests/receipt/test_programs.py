@@ -66,7 +66,7 @@ def test_a_cheat_is_found_down_to_its_operation(maker: Maker) -> None:
     )
     assert altered != honest
     path.write_text(altered)
-    record = recorded(maker, "record", program="pytorch_loop")
+    record = recorded(maker, "record", "--keep", program="pytorch_loop")
     traced = recorded(maker, "traced", "--operations", "16", program="pytorch_loop")
     path.write_text(honest)
     digest = hashlib.sha256(honest.encode()).hexdigest()
@@ -80,10 +80,12 @@ def test_a_cheat_is_found_down_to_its_operation(maker: Maker) -> None:
         ("18", "differs"),
         ("24", "same"),
     ]
-    assert "at step 16, in the gradients (`0." in said, said
+    assert "at step 16, in the gradients (`0." in said and re.search(
+        r"^    by      `0\..* of [0-9]+ elements", said, re.MULTILINE
+    ), said
     verdict = json.loads((maker.folder / "audit" / "audit.json").read_text())
     assert verdict["verdict"] == "differs" and verdict["segments"][2] == {"first": 13, "last": 18, "verdict": "differs"}
-    ours = maker.folder / "audit" / "13-18-operations-16" / "record"
+    ours = maker.folder / "audit" / "13-18-step-16" / "record"
     compared = repro("compare", str(traced), str(ours), cwd=maker.folder)
     assert compared.returncode == 3 and "  begins  from operation" in compared.stdout, compared.stdout
     assert "aten.mul.Tensor in A" in compared.stdout
