@@ -12,6 +12,7 @@ from msgspec import structs
 from repro.compare.metrics import METRICS
 from repro.frameworks import FRAMEWORKS
 from repro.record.warnings import RecordWarning
+from repro.report.levels import BASELINES
 from repro.structs import Struct
 from repro.text import brief, counted, ranks, short
 from repro.trainers.benchmark.results import Benchmark
@@ -26,7 +27,6 @@ from repro.verify.timeline import TimelinePart
 FRAMEWORK_TITLES = {name: framework.title for name, framework in FRAMEWORKS.items()} | {COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
 MANY = 1_000_000  # units in the last place: from there on, nobody counts
-BASELINES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
 
 
 class RunOfCell(Struct):
@@ -163,13 +163,12 @@ class Report(Struct):
 
 def build(contents: list[Results]) -> Report:
     """The report on results as results.read() returns them; a file given twice counts once, the newest comes first."""
-    unique = {content.seal: content for content in contents}
-    known = machines.distinct(sorted(unique.values(), key=lambda content: content.created, reverse=True))
+    known = machines.distinct(machines.unique(contents))
     across = _blocks(machines.answers(known, deciding))
     sections = [_section(content, machine) for machine in known for content in machine.results]
     blocks: list[tuple[str | None, Block]] = [(None, block) for block in across]
     blocks += [(section.machine, block) for section in sections for block in section.blocks]
-    facts = [MachineFacts(machine.name, _summary(machine), _facts(machine)) for machine in known]
+    facts = [MachineFacts(machine.name, machines.summary(machine.machine), _facts(machine)) for machine in known]
     return Report(results.KIND.schema, _verdict(blocks), across, sections, facts)
 
 
@@ -177,7 +176,7 @@ def _section(content: Results, machine: MachineResults) -> Section:
     baselines = _baselines(content)
     return Section(
         machine=machine.name,
-        summary=_summary(machine),
+        summary=machines.summary(machine.machine),
         created=content.created,
         seconds=content.seconds,
         seal=content.seal,
@@ -364,13 +363,6 @@ def _speed(numerics: str, run: Run) -> Speed:
         test_accuracy=run.metrics[-1].test_accuracy if run.metrics else None,
         fingerprint=run.fingerprint,
     )
-
-
-def _summary(known: MachineResults) -> str:
-    """A machine in a line."""
-    machine, cpu = known.machine, known.machine.cpu
-    parts = [machine.name, cpu.model or cpu.architecture, f"{cpu.usable} cores", *(gpu.model for gpu in machine.gpu)]
-    return ", ".join(part for part in parts if part)
 
 
 def _facts(known: MachineResults) -> dict[str, str]:

@@ -24,6 +24,7 @@ trial.py                     a command, and the result of one of its runs
 surroundings.py              what a change gives to a process, or to a container
 answers.py                   an answer, as long as the call lasts
 results.py, planted.py       results.json: its structs, and what contradicts itself
+audits.py                    audit.json: a training that somebody else did again, in parts
 timeline.py                  the course of a run: its processes, epochs and files over the steps
 folders.py                   results without this machine's folders
 """

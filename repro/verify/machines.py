@@ -4,7 +4,7 @@ No machine can ask it alone: does another one train to the same bits?
 """
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -44,6 +44,12 @@ class MachineResults:
         return runs
 
 
+def unique(contents: Iterable[Results]) -> list[Results]:
+    """Results of which each counts once, by its checksum; the newest first."""
+    known = {content.seal or id(content): content for content in contents}
+    return sorted(known.values(), key=lambda content: content.created, reverse=True)
+
+
 def distinct(contents: list[Results]) -> list[MachineResults]:
     """The machines that results are from, A, B and so on in the order of the first of each."""
     machines: list[MachineResults] = []
@@ -56,6 +62,13 @@ def distinct(contents: list[Results]) -> list[MachineResults]:
         known.results.append(content)
         known.results.sort(key=lambda content: content.created, reverse=True)
     return machines
+
+
+def summary(machine: Machine) -> str:
+    """A machine in a line."""
+    cpu = machine.cpu
+    parts = [machine.name, cpu.model or cpu.architecture, f"{cpu.usable} cores", *(gpu.model for gpu in machine.gpu)]
+    return ", ".join(part for part in parts if part)
 
 
 def answers(machines: list[MachineResults], deciding: Deciding) -> list[tuple[Answer, list[Run]]]:
