@@ -1,13 +1,15 @@
 """The command `report`: results as a page."""
 
 import argparse
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from repro.commands.command_options import RECORDS
 from repro.commands.parser import Parser
 from repro.commands.workspace import folder
-from repro.errors import UsageError
+from repro.errors import ReproError, UsageError
 from repro.text import printable
 
 EPILOG = f"""Without files, the page covers all results files of the workspace, or of {RECORDS}/,
@@ -23,6 +25,7 @@ def parser() -> Parser:
             "repro report [--to=DIR] [FILE.json ...]",
             "repro report [--to=DIR] SWEEP",
             "repro report [--to=DIR] --workspace=DIR",
+            "repro report [--model-card=README.md] [--bom=FILE.json] results.json ...",
         ),
         run,
         epilog=EPILOG,
@@ -36,6 +39,10 @@ def parser() -> Parser:
     )
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the page")
     made.add_argument("--workspace", metavar="DIR", help="workspace of the reference trainers")
+    card = "write fingerprint, level and versions of one training into the front matter of this model card"
+    made.add_argument("--model-card", type=Path, metavar="README.md", help=card)
+    bill = "write them to this new file, as an ML-BOM (CycloneDX 1.7)"
+    made.add_argument("--bom", type=Path, metavar="FILE.json", help=bill)
     return made
 
 
@@ -43,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     """Makes the page and prints its tables. It reads results alone, so no configuration can keep it from that."""
     workspace, to = _places(options)
     if len(options.files) == 1 and options.files[0].is_dir():
+        if options.model_card or options.bom:
+            raise UsageError("report: --model-card and --bom take results.json of verify, and not a sweep")
         from repro.report import sweep_report
 
         sweep_report.report(to, options.files[0])
@@ -56,7 +65,28 @@ def run(options: argparse.Namespace) -> int:
     for content in made.benchmarks:
         speed_tables.show(content, wide_console())
     print(printable(f"report in {to / 'report.html'}"), file=sys.stderr)
+    if options.model_card is not None:
+        with _extra("--model-card", "card"):
+            from repro.report import model_card
+        model_card.update(options.model_card, made.levels)
+        print(printable(f"the facts of the training are in {options.model_card}"), file=sys.stderr)
+    if options.bom is not None:
+        with _extra("--bom", "bom"):
+            from repro.report import bom
+        bom.write(options.bom, made.levels)
+        print(printable(f"bill of materials in {options.bom}"), file=sys.stderr)
     return 0
+
+
+@contextlib.contextmanager
+def _extra(option: str, extra: str) -> Iterator[None]:
+    """Says how to install what an import misses. ReproError in place of ModuleNotFoundError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ReproError(
+            f"report: {option} needs the package {error.name}; install it with: pip install 'repro-bits[{extra}]'"
+        ) from None
 
 
 def _places(options: argparse.Namespace) -> tuple[Path, Path]:
