@@ -5,6 +5,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from repro.commands.command_options import RECORDS
 from repro.commands.parser import Parser
@@ -12,9 +13,12 @@ from repro.commands.workspace import folder
 from repro.errors import ReproError, UsageError
 from repro.text import printable
 
+if TYPE_CHECKING:
+    from repro.report.levels import Levels
+
 EPILOG = f"""Without files, the page covers all results files of the workspace, or of {RECORDS}/,
 and is written to report/ there. With files and no workspace, it is written to report/
-next to the first file."""
+next to the first file. An audit.json beside results.json adds to its level."""
 
 
 def parser() -> Parser:
@@ -22,10 +26,9 @@ def parser() -> Parser:
         "report",
         "make a page from results of verify and benchmark, also of several machines",
         (
-            "repro report [--to=DIR] [FILE.json ...]",
+            "repro report [--to=DIR] [--badge=FILE.svg] [--model-card=README.md] [--bom=FILE.json] [FILE.json ...]",
             "repro report [--to=DIR] SWEEP",
             "repro report [--to=DIR] --workspace=DIR",
-            "repro report [--model-card=README.md] [--bom=FILE.json] results.json ...",
         ),
         run,
         epilog=EPILOG,
@@ -35,9 +38,10 @@ def parser() -> Parser:
         nargs="*",
         type=Path,
         metavar="FILE.json | SWEEP",
-        help="results.json of verify, benchmark.json of benchmark, or the folder of a sweep (WORKSPACE/outputs/sweep/TIME)",
+        help="results.json of verify, audit.json of audit, benchmark.json of benchmark, or the folder of a sweep (WORKSPACE/outputs/sweep/TIME)",
     )
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the page")
+    made.add_argument("--badge", type=Path, metavar="FILE.svg", help="write the level as a badge, for a README")
     made.add_argument("--workspace", metavar="DIR", help="workspace of the reference trainers")
     card = "write fingerprint, level and versions of one training into the front matter of this model card"
     made.add_argument("--model-card", type=Path, metavar="README.md", help=card)
@@ -49,9 +53,16 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Makes the page and prints its tables. It reads results alone, so no configuration can keep it from that."""
     workspace, to = _places(options)
+    if options.badge is not None and (options.badge.is_dir() or not options.badge.absolute().parent.is_dir()):
+        raise UsageError(f"report: --badge {options.badge}: cannot be written; name a file in a folder that exists")
     if len(options.files) == 1 and options.files[0].is_dir():
-        if options.model_card or options.bom:
-            raise UsageError("report: --model-card and --bom take results.json of verify, and not a sweep")
+        for option, path in {
+            "--badge": options.badge,
+            "--model-card": options.model_card,
+            "--bom": options.bom,
+        }.items():
+            if path is not None:
+                raise UsageError(f"report: {option} {path}: a sweep has no level; name a results.json")
         from repro.report import sweep_report
 
         sweep_report.report(to, options.files[0])
@@ -59,23 +70,30 @@ def run(options: argparse.Namespace) -> int:
     from repro.console import Screen, wide_console
     from repro.report import report, speed_tables, tables
 
-    made = report.write(workspace, options.files, to)
+    made = report.write(workspace, options.files, to, options.badge)
     if made.sections:
         tables.show(made, Screen())
     for content in made.benchmarks:
         speed_tables.show(content, wide_console())
     print(printable(f"report in {to / 'report.html'}"), file=sys.stderr)
+    if options.badge is not None:
+        print(printable(f"badge in {options.badge}"), file=sys.stderr)
+    _publish(options, made.levels)
+    return 0
+
+
+def _publish(options: argparse.Namespace, trainings: "list[Levels]") -> None:
+    """Writes the model card and the bill of materials that are asked for."""
     if options.model_card is not None:
         with _extra("--model-card", "card"):
             from repro.report import model_card
-        model_card.update(options.model_card, made.levels)
+        model_card.update(options.model_card, trainings)
         print(printable(f"the facts of the training are in {options.model_card}"), file=sys.stderr)
     if options.bom is not None:
         with _extra("--bom", "bom"):
             from repro.report import bom
-        bom.write(options.bom, made.levels)
+        bom.write(options.bom, trainings)
         print(printable(f"bill of materials in {options.bom}"), file=sys.stderr)
-    return 0
 
 
 @contextlib.contextmanager

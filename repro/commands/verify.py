@@ -108,12 +108,13 @@ def run(options: argparse.Namespace) -> int:
     names = _questions(options)
     _check(options)
     portable = command_options.portable(options)
-    from msgspec import UNSET
+    from msgspec import UNSET, to_builtins
 
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
     from repro.report import answers
+    from repro.report.levels import levels
     from repro.verify import results, vary
     from repro.verify.command import MORE, OwnCommand, without_local_folders
     from repro.verify.trial import Command
@@ -137,21 +138,23 @@ def run(options: argparse.Namespace) -> int:
     verification = Verification([(own, question) for question in own.questions], named, options.runs, MORE)
     verification()
     own.trials.forget_copies()
+    content = without_local_folders(verification.results(own.settings()))
+    content.warnings = own.warnings or UNSET
+    reached = levels([content])
     try:
-        content = verification.results(own.settings())
-        content.warnings = own.warnings or UNSET
-        results.write(own.folder / "results.json", without_local_folders(content))
+        results.write(own.folder / "results.json", content)
         steps, fingerprint = own.ends
         brief = {
             "steps": steps,
             "fingerprint": fingerprint,
             "answers": [one.brief() for one in verification.answers],
+            "levels": to_builtins(reached),
             "warnings": [warning.text for warning in own.warnings],
         }
         if options.json is not None:
             write_json(options.json, brief)
     finally:  # what is known is shown, though the disk may be full
-        answers.show(own, verification.answers, wide_console())
+        answers.show(own, verification.answers, " ".join(one.says for one in reached), wide_console())
     if verification.failure:
         raise verification.failure
     if options.cure and not verification.interrupted:

@@ -15,8 +15,8 @@ MARKS = {True: " ✓", False: " ✗", None: ""}  # by whether a promise was kept
 STYLES = {True: "green", False: "bold red", None: "default"}
 
 
-def show(own: OwnCommand, answers: list[Answer], console: Console) -> None:
-    """Prints a line for each question, and what to do about what differs."""
+def show(own: OwnCommand, answers: list[Answer], level: str, console: Console) -> None:
+    """Prints a line for each question, what to do about what differs, and the level in words."""
     steps, fingerprint = own.ends
     end = counted(steps, "step") + (f", {short(fingerprint)}" if fingerprint else "")
     title = Text(printable(f"{own.command.typed}  ({end})"))
@@ -36,6 +36,8 @@ def show(own: OwnCommand, answers: list[Answer], console: Console) -> None:
         console.print(Text(f"note: {printable(note)}"))
     for warning in own.warnings:
         console.print(Text(f"warning: {printable(warning.text)}"))
+    if level:
+        console.print(Text(printable(level)))
     console.print(Text(printable(f"{_verdict(answers)} The runs and their records are in {own.folder}")))
 
 

@@ -5,19 +5,20 @@ table show it, and add nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
 from repro.compare.metrics import METRICS
 from repro.frameworks import FRAMEWORKS
 from repro.record.warnings import RecordWarning
-from repro.report.levels import BASELINES
+from repro.report.levels import BASELINES, Levels, levels
 from repro.structs import Struct
 from repro.text import brief, counted, ranks, short
 from repro.trainers.benchmark.results import Benchmark
 from repro.trainers.verify.recorded import deciding
 from repro.verify import machines, results
+from repro.verify.audits import Audit
 from repro.verify.experiment import Framework
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
@@ -159,9 +160,11 @@ class Report(Struct):
     machines: list[MachineFacts]
     benchmarks: list[Benchmark] = []
     """The contents of benchmark.json, the newest first."""
+    levels: list[Levels] = []
+    """The levels of each training."""
 
 
-def build(contents: list[Results]) -> Report:
+def build(contents: list[Results], audits: Sequence[Audit] = ()) -> Report:
     """The report on results as results.read() returns them; a file given twice counts once, the newest comes first."""
     known = machines.distinct(machines.unique(contents))
     across = _blocks(machines.answers(known, deciding))
@@ -169,7 +172,8 @@ def build(contents: list[Results]) -> Report:
     blocks: list[tuple[str | None, Block]] = [(None, block) for block in across]
     blocks += [(section.machine, block) for section in sections for block in section.blocks]
     facts = [MachineFacts(machine.name, machines.summary(machine.machine), _facts(machine)) for machine in known]
-    return Report(results.KIND.schema, _verdict(blocks), across, sections, facts)
+    reached = levels(contents, audits)
+    return Report(results.KIND.schema, _verdict(blocks), across, sections, facts, levels=reached)
 
 
 def _section(content: Results, machine: MachineResults) -> Section:
@@ -281,6 +285,11 @@ def _where(first: FirstDifference) -> str:
 def framework_name(framework: str) -> str:
     """The name that people know a framework by."""
     return FRAMEWORK_TITLES.get(framework, "all together" if framework == TOGETHER else framework)
+
+
+def training_name(training: Levels) -> str:
+    """The training that levels are about."""
+    return f"{framework_name(training.framework)}, {training.numerics}"
 
 
 def promised(cell: TableCell) -> str:

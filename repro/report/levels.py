@@ -24,8 +24,6 @@ from repro.verify.results import COMMAND, DONE, Answer, Machine, Results, Run
 BASELINES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
 AUDIT = "audit"
 VERDICTS: dict[str, AnswerWord] = {"same": SAME, "differs": DIFFERS, "inconclusive": CANNOT_TELL}
-WORST = (DIFFERS, CANNOT_TELL, SAME, NOT_ASKED)
-"""Of two answers to one question, the one that counts stands first."""
 T = TypeVar("T")
 SOME_RUNS = ("engines", machines.QUESTION)
 """Questions that are answered by some of their runs: one container is another one already."""
@@ -46,7 +44,14 @@ class Level:
     also: tuple[str, ...] = ()
     """Questions that need not be asked, but hold the level back where they differ."""
     one_suffices: bool = False
-    """True if one of its questions is enough: then those without an answer do not count."""
+    """True if one answer is enough: then questions without one do not count."""
+
+    def counted(self, answers: Iterable[AnswerWord]) -> AnswerWord:
+        """The answer that counts of several to one question: the worst one."""
+        order = (
+            (DIFFERS, SAME, CANNOT_TELL, NOT_ASKED) if self.one_suffices else (DIFFERS, CANNOT_TELL, SAME, NOT_ASKED)
+        )
+        return min(answers, key=order.index, default=NOT_ASKED)
 
 
 LEVELS = (
@@ -69,7 +74,7 @@ LEVELS = (
         ),
     ),
     Level(2, "resumed and killed", ("resume", "kill"), ("resume_epoch", "resume_kill"), ("resume_twice",)),
-    Level(3, "threads, cores, workers", ("threads", "cores"), ("threads", "workers"), ("workers",)),
+    Level(3, "other thread counts", ("threads", "cores"), ("threads", "workers"), ("workers",)),
     Level(4, "other instruction sets", ("instruction_set",), ("instruction_set",), ("gpu", "cpu_gpu", "emulated_cpu")),
     Level(
         5,
@@ -105,9 +110,14 @@ class LevelRow(Struct):
     reached: bool
     answer: AnswerWord
     """The answer of its questions together, whatever the levels below say."""
-    says: str
-    """The answer in words, with the questions that decide it."""
+    decisive: list[str]
+    """The names of the questions that decide the answer, or the reason."""
     asked: list[Asked] = []
+
+    @property
+    def says(self) -> str:
+        """The answer in words."""
+        return f"{shown(self.answer)}: {', '.join(self.decisive)}"
 
 
 class Levels(Struct):
@@ -135,7 +145,19 @@ class Levels(Struct):
         """The name of the level; of level 0, why there is none."""
         if self.level:
             return self.rows[self.level - 1].name
-        return "not reproducible" if self.rows[0].answer == DIFFERS else "not verified"
+        return "not reproducible" if self.differs else "not verified"
+
+    @property
+    def differs(self) -> bool:
+        """True if it does not even give the same bits again."""
+        return self.rows[0].answer == DIFFERS
+
+    @property
+    def says(self) -> str:
+        """The level in one line, and what the next one lacks."""
+        reached = f"Level {self.level} of {HIGHEST}: {self.name}"
+        missing = next((row for row in self.rows if not row.reached), None)
+        return f"{reached}. Not level {missing.number}, {missing.name} ({missing.says})" if missing else reached
 
     @property
     def frameworks(self) -> list[str]:
@@ -249,12 +271,12 @@ class _Training:
         needed = level.of_command if self.framework == COMMAND else level.of_trainer
         names = dict.fromkeys((*needed, *level.also))
         own = [one for one in self.asked if one.question in names or (level.number == 1 and one.control)]
-        answer, decisive = _together(level, needed, {name: _worst(own, name) for name in names})
+        words = {name: level.counted(one.answer for one in own if one.question == name) for name in names}
+        answer, decisive = _together(level, needed, words)
         idle = [one.question for one in own if one.control and one.answer == SAME]
         if idle and answer == SAME:
             answer, decisive = CANNOT_TELL, [f"the control {idle[0]} has no effect, so equal bits show nothing"]
-        word = NOT_ASKED if answer == NOT_ASKED else shown(answer)
-        return LevelRow(level.number, level.name, False, answer, f"{word}: {', '.join(decisive)}", own)
+        return LevelRow(level.number, level.name, False, answer, decisive, own)
 
     # --- what the unchanged run recorded ----------------------------------------------------------------------------
 
@@ -280,20 +302,19 @@ class _Training:
 
 def _together(level: Level, needed: Sequence[str], words: dict[str, AnswerWord]) -> tuple[AnswerWord, list[str]]:
     """The answer of a level's questions together, and the questions that decide it."""
-    by_word = {word: [name for name in words if words[name] == word] for word in WORST}
-    by_need = {word: [name for name in by_word[word] if name in needed] for word in WORST}
-    if by_word[DIFFERS]:
-        return DIFFERS, by_word[DIFFERS]
-    if level.one_suffices and by_need[SAME]:
-        return SAME, by_need[SAME]
-    for word in (CANNOT_TELL, NOT_ASKED):
-        if by_need[word]:
-            return word, by_need[word]
-    return SAME, by_word[SAME]
 
+    def having(word: AnswerWord, names: Iterable[str] = needed) -> list[str]:
+        return [name for name in names if words[name] == word]
 
-def _worst(asked: Sequence[Asked], question: str) -> AnswerWord:
-    return min((one.answer for one in asked if one.question == question), key=WORST.index, default=NOT_ASKED)
+    if having(DIFFERS, words):
+        return DIFFERS, having(DIFFERS, words)
+    if level.one_suffices and having(SAME):
+        return SAME, having(SAME)
+    if having(CANNOT_TELL):
+        return CANNOT_TELL, having(CANNOT_TELL)
+    if having(NOT_ASKED):
+        return NOT_ASKED, having(NOT_ASKED)
+    return SAME, having(SAME, words)
 
 
 def _asked(answer: Answer, machine: str, control: bool = False) -> Asked:

@@ -17,7 +17,7 @@ from repro.report.levels import Levels
 from repro.report.published import facts, one_training
 
 KEY = "repro"
-FRONT = re.compile(r"(\s*---(\r?\n))((?:.*\n)??)(---[ \t]*(?:\r?\n|\Z))", re.DOTALL)
+FRONT = re.compile(r"(\s*---(\r?\n))((?:[^\n]*\n)*?)(---(?:\r?\n|\Z))")
 """The front matter at the beginning of a file: its first line, the end of that line, the YAML, its last line."""
 BLOCK = re.compile(rf"^{KEY}:[^\n]*\n(?:[ \t]+[^\n]*\n)*", re.MULTILINE)
 """The lines of the key, as they were written before."""

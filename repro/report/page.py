@@ -19,6 +19,7 @@ from repro.report.findings import (
     TableCell,
     framework_name,
     promised,
+    training_name,
     verdict,
 )
 from repro.report.timeline import timeline
@@ -33,20 +34,26 @@ PROMISES = {
 }
 
 
-def html(report: Report) -> str:
-    """The page. Everything in the report may come from a stranger's file, so the template escapes all of it."""
-    environment = Environment(
+def templates() -> Environment:
+    """The templates, which escape all that they are given."""
+    return Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def html(report: Report) -> str:
+    """The page. Everything in the report may come from a stranger's file, so the template escapes all of it."""
+    environment = templates()
     environment.filters |= {
         "framework": framework_name,
         "short": short,
         "shown": shown,
         "promised": promised,
+        "training": training_name,
         "duration": duration,
         "ranks": ranks,
         "curves": _curves,

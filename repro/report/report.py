@@ -1,6 +1,6 @@
 """The report's files: a page, Markdown and JSON.
 
-They show what `verify` and `benchmark` found, here and elsewhere.
+They show what `verify`, `audit` and `benchmark` found, here and elsewhere.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,20 @@ import msgspec
 from repro import structs
 from repro.errors import UsageError
 from repro.files import write_atomically, write_json
+from repro.report import badge as badges
 from repro.report import findings, page, speed_tables, tables
 from repro.report.findings import Report
 from repro.trainers.benchmark.results import KIND as BENCHMARK
 from repro.trainers.benchmark.results import Benchmark
-from repro.verify import results
+from repro.verify import audits, results
+from repro.verify.audits import Audit
 from repro.verify.results import Results
 
 PATTERNS = ("verify/*/results.json", "verify-*/results.json", "benchmark/*/benchmark.json")
 
 
-def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) -> Report:
-    """Writes report.{html,md,json} from the files, or from all that the two tasks left in the workspace.
+def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None, badge: Path | None = None) -> Report:
+    """Writes report.{html,md,json} from the files, or from all that the two tasks left in the workspace, and the badge.
 
     They go to the folder `to`, or else to WORKSPACE/report. Returns the content of report.json. UsageError where there is
     nothing to report, ReproError for a file that cannot be believed.
@@ -32,8 +34,13 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) 
         raise UsageError(
             f"report: there is none of {', '.join(PATTERNS)} in {workspace}; run `verify` or `benchmark` first, or name the files"
         )
-    contents: list[Results | Benchmark] = [structs.read(path, results.KIND, BENCHMARK) for path in paths]
-    report = findings.build([content for content in contents if isinstance(content, Results)])
+    contents: list[Results | Benchmark | Audit] = [
+        structs.read(path, results.KIND, BENCHMARK, audits.KIND) for path in paths
+    ]
+    own = [content for content in contents if isinstance(content, Results)]
+    report = findings.build(own, [content for content in contents if isinstance(content, Audit)])
+    if badge and not own:
+        raise UsageError(f"report: --badge {badge}: no results of verify are among the files; name a results.json")
     measured = {content.seal: content for content in contents if isinstance(content, Benchmark)}
     report.benchmarks = sorted(measured.values(), key=lambda content: content.created, reverse=True)
     folder = to or workspace / "report"
@@ -43,4 +50,6 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) 
     text = "\n".join([*parts, *map(speed_tables.markdown, report.benchmarks)])
     write_atomically(folder / "report.md", text.encode())
     write_atomically(folder / "report.html", page.html(report).encode())
+    if badge:
+        write_atomically(badge, badges.svg(report.levels).encode())
     return report

@@ -5,13 +5,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.report.findings import TOGETHER, Block, Report, TableCell, framework_name, promised, verdict
+from repro.report.findings import TOGETHER, Block, Report, TableCell, framework_name, promised, training_name, verdict
 from repro.report.markdown import escaped, table
 from repro.text import short
 from repro.verify.questions import UNANSWERED, shown
 
 MOST = 500  # questions of a table in the terminal
 STYLES = {True: "green", False: "bold red", None: "default"}  # by whether a promise was kept
+LEVELS = ["Level", "Name", "Reached", "Answers"]
 SPEED = ["Machine", "Numerics", "Framework", "Steps", "ms a step", "whole run, s", "Accuracy", "Fingerprint"]
 
 
@@ -33,6 +34,8 @@ def show(report: Report, console: Console) -> None:
     for section in report.sections:
         for warning in section.warnings:
             console.print(Text(f"warning: {warning.text}"))
+    for training in report.levels:
+        console.print(Text(f"{training_name(training)}: {training.says}"))
     console.print(Text(verdict(report)))
 
 
@@ -59,6 +62,9 @@ def _columns(block: Block) -> list[str]:
 def markdown(report: Report) -> str:
     """The report for places that show Markdown: the tables, the speed and the machines, without pictures."""
     lines = ["# Will you get it again?", "", escaped(verdict(report))]
+    for training in report.levels:
+        rows = [[str(row.number), row.name, "yes" if row.reached else "no", row.says] for row in training.rows]
+        lines += ["", f"## {escaped(training.says)}", "", escaped(training_name(training)), "", *table(LEVELS, rows)]
     for heading, block in _headed_blocks(report):
         columns = _columns(block)
         rows = [[row.title, *(_text(row.cells.get(name)) for name in columns)] for row in block.rows]

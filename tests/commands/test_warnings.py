@@ -38,7 +38,7 @@ def test_verify_prints_what_is_suspicious_in_the_baseline(
     own = OwnCommand(command, ["restart"], tmp_path)
     assert own.warnings == []
     own.baseline = Trial(BASELINE, command, tmp_path, record=suspicious)
-    answers.show(own, [], wide_console())
+    answers.show(own, [], "", wide_console())
     assert SAID in capfd.readouterr().out.replace("\n", " ")
     own.baseline.record = None  # it failed, or was not observed
     assert own.warnings == []

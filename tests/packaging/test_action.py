@@ -81,7 +81,7 @@ def test_a_reproducible_training(action: dict[str, Any], installed: Path) -> Non
     done = run(action, 1, installed, command=TRAINING, ask="restart,hash_seed", options=options)
     assert done.code == 0, done.log
     assert done.outputs.keys() == action["outputs"].keys()
-    assert done.outputs["verdict"] == "reproducible"
+    assert (done.outputs["verdict"], done.outputs["level"]) == ("reproducible", "1")
     assert re.fullmatch("sha256:[0-9a-f]{64}", done.outputs["fingerprint"])
     assert Path(done.outputs["results"]).is_file() and Path(done.outputs["report"]).is_file()
     html = MarkdownIt("gfm-like", {"linkify": False}).render(done.summary)
