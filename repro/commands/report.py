@@ -26,7 +26,7 @@ def parser() -> Parser:
         "report",
         "make a page from results of verify and benchmark, also of several machines",
         (
-            "repro report [--to=DIR] [--badge=FILE.svg] [--model-card=README.md] [--bom=FILE.json] [FILE.json ...]",
+            "repro report [--to=DIR] [--badge=FILE.svg] [FILE.json ...]",
             "repro report [--to=DIR] SWEEP",
             "repro report [--to=DIR] --workspace=DIR",
         ),
@@ -43,8 +43,8 @@ def parser() -> Parser:
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the page")
     made.add_argument("--badge", type=Path, metavar="FILE.svg", help="write the level as a badge, for a README")
     made.add_argument("--workspace", metavar="DIR", help="workspace of the reference trainers")
-    card = "write fingerprint, level and versions of one training into the front matter of this model card"
-    made.add_argument("--model-card", type=Path, metavar="README.md", help=card)
+    card = "write the fingerprint, level and versions into the front matter of this model card"
+    made.add_argument("--model-card", type=Path, metavar="CARD.md", help=card)
     bill = "write them to this new file, as an ML-BOM (CycloneDX 1.7)"
     made.add_argument("--bom", type=Path, metavar="FILE.json", help=bill)
     return made

@@ -114,5 +114,16 @@ def test_what_an_input_holds_is_a_word_and_not_a_command(name: str, action: dict
         assert not list(installed.rglob("INJECTED"))
 
 
-def test_it_is_of_githubs_schema() -> None:
-    reach(UV, "tool", "run", "check-jsonschema", "--builtin-schema=vendor.github-actions", ACTION)
+def test_it_and_the_workflow_of_the_docs_are_of_githubs_schemas(action: dict[str, Any], tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "publishing.md").read_text()
+    (shown,) = re.findall(r"```yaml\n(name: .*?)```", page, re.DOTALL)
+    (tmp_path / "workflow.yml").write_text(shown)
+    steps = yaml.safe_load(shown)["jobs"]["reproducible"]["steps"]
+    (used,) = [step for step in steps if step["uses" if "uses" in step else "run"].startswith("OWNER/repro@")]
+    required = {name for name, one in action["inputs"].items() if one.get("required")}
+    assert required <= used["with"].keys() <= action["inputs"].keys()
+    assert {*re.findall(r"steps\.repro\.outputs\.(\w+)", shown)} <= action["outputs"].keys()
+    for name in (*action["inputs"], *action["outputs"]):
+        assert f"`{name}`" in page
+    for schema, path in (("github-actions", ACTION), ("github-workflows", tmp_path / "workflow.yml")):
+        reach(UV, "tool", "run", "check-jsonschema", f"--builtin-schema=vendor.{schema}", path)

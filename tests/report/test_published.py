@@ -44,6 +44,7 @@ def test_the_facts() -> None:
         "versions",
     ]
     assert yaml.safe_load(BLOCK) == {"repro": FACTS}
+    assert BLOCK.startswith(f"repro:\n  fingerprint: {FACTS['fingerprint']}\n  level: 0\n")
     assert FACTS["versions"]["torch"] == "2.10"  # and not the number 2.1
     assert "\n    torch: '2.10'\n" in BLOCK
 
