@@ -36,7 +36,7 @@ def test_a_tracker_holds_the_fingerprint_of_the_last_weights(library: str, track
     python = python_with(*LIBRARIES[library], tracker)
 
     def last_line(program: str) -> str:
-        command = [python, FOLDER / program, tracker, tmp_path]
+        command = [python, str(FOLDER / program), tracker, str(tmp_path)]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANG, check=False

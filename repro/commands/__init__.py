@@ -6,6 +6,7 @@ train, download, sweep, benchmark          for the reference trainers; `train` h
 job                                        a training as a Hydra job
 commands, parser                           all commands; the parser of one
 command_options                                what `record` and `verify` share
+project                                    [tool.repro] of pyproject.toml: a command, and options
 workspace                                  what commands of the reference trainers share
 
 parser() of a file declares its options, run() does the work. README.md says why a file imports the standard library only.

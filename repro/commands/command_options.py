@@ -106,7 +106,9 @@ def check(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.task}: unrecognized arguments: {shlex.join(options.parameters)}")
     if not options.command:
         example = f"repro {options.task} -- python train.py"
-        raise UsageError(f"{options.task}: no command; put it after --, as in: {example}")
+        raise UsageError(
+            f"{options.task}: no command; put it after --, as in: {example} (or under [tool.repro] in pyproject.toml, as `command`)"
+        )
 
 
 def words(options: argparse.Namespace, command: list[str] | None = None, apart: bool = False) -> list[str]:

@@ -43,15 +43,27 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.command}: {message} (see {self.prog} --help)" if self.command else message)
 
     def parse(self, words: list[str], command: list[str] | None = None) -> argparse.Namespace:
-        """The options that the words give; `command` is what follows `--`, None without one."""
+        """The options that the words give; `command` is what follows `--`, None without one.
+
+        `given` holds the names of those that were typed.
+        """
         if command is not None and not self.takes_command:
             self.error("it takes no command after --")
-        options, unknown = self.parse_known_intermixed_args(self._joined(words))
+        joined = self._joined(words)
+        options, unknown = self.parse_known_intermixed_args(joined)
         self._check_dashes(options, command)
         for word in sorted(unknown, key=lambda word: not word.startswith("-")):
             self.error(self._unknown(word))
         options.command = command
+        named = (self.named.get(word.split("=")[0].removeprefix("--")) for word in joined if word.startswith("--"))
+        options.given = frozenset(action.dest for action in named if action)
         return options
+
+    @property
+    def named(self) -> dict[str, argparse.Action]:
+        """The options by their long names, without dashes."""
+        actions = self._option_string_actions.items()
+        return {name.removeprefix("--"): action for name, action in actions if name.startswith("--")}
 
     def _check_dashes(self, options: argparse.Namespace, command: list[str] | None) -> None:
         """Raises UsageError if the command stands among the options: its own options are not ours to know."""

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.commands import command_options
+from repro.commands import command_options, project, verify
 from repro.commands.parser import Parser
 from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, explained
 from repro.text import counted
@@ -37,6 +37,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
+    project.complete(options, verify.parser())
     command_options.check(options)
     portable = command_options.portable(options)
     from repro.record.recording import Recording

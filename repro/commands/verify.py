@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.commands import command_options, verify_trainers, workspace
+from repro.commands import command_options, project, verify_trainers, workspace
 from repro.commands.parser import Parser
 from repro.errors import UsageError
 
@@ -54,6 +54,9 @@ EPILOG = "\n".join(
         "",
         "questions that take more runs, asked only by name (--ask all,memory adds one):",
         *(f"  {name:<18}{QUESTIONS[name]}" for name in BY_NAME),
+        "",
+        "Without a command, command and options are those of [tool.repro] in pyproject.toml:",
+        '  command = "python train.py --out={run}"',
         "",
         "With --workspace and no command, verify tests the reference trainers. Keys, for example:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
@@ -104,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
     """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed, 4 without an answer."""
     if options.command is None and options.mlcube is None and options.workspace is not None:
         return _of_trainers(options)
+    project.complete(options, parser())
     command_options.check(options)
     names = _questions(options)
     _check(options)
@@ -184,7 +188,7 @@ def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
 def _of_trainers(options: argparse.Namespace) -> int:
     """Runs `verify` of the reference trainers, which takes none of the other options."""
     defaults = vars(parser().parse([]))
-    kept = ("workspace", "parameters", "debug")
+    kept = ("workspace", "parameters", "debug", "given")
     for name, value in vars(options).items():
         if name not in kept and value != defaults[name]:
             option = f"--{name.replace('_', '-')}"
