@@ -98,6 +98,14 @@ def test_a_training_that_is_not_reproducible_fails_the_job(action: dict[str, Any
     assert "the random generator was not restored" in done.summary
 
 
+def test_a_project_names_its_own_training(action: dict[str, Any], installed: Path) -> None:
+    (installed / "pyproject.toml").write_text(f'[tool.repro]\ncommand = "{TRAINING}"\nask = ["hash_seed"]\n')
+    done = run(action, 1, installed, ask="restart")
+    (installed / "pyproject.toml").unlink()
+    assert (done.code, done.outputs["verdict"]) == (0, "reproducible"), done.log
+    assert "Run again" in done.summary and "Another hash seed" not in done.summary
+
+
 def test_a_training_that_fails_and_one_that_cannot_be_asked(action: dict[str, Any], installed: Path) -> None:
     done = run(action, 1, installed, command="false", ask="restart")
     assert (done.code, done.outputs["verdict"]) == (1, "failed") and done.summary, done.log
@@ -120,8 +128,7 @@ def test_it_and_the_workflow_of_the_docs_are_of_githubs_schemas(action: dict[str
     (tmp_path / "workflow.yml").write_text(shown)
     steps = yaml.safe_load(shown)["jobs"]["reproducible"]["steps"]
     (used,) = [step for step in steps if step["uses" if "uses" in step else "run"].startswith("OWNER/repro@")]
-    required = {name for name, one in action["inputs"].items() if one.get("required")}
-    assert required <= used["with"].keys() <= action["inputs"].keys()
+    assert "command" in used["with"] and used["with"].keys() <= action["inputs"].keys()
     assert {*re.findall(r"steps\.repro\.outputs\.(\w+)", shown)} <= action["outputs"].keys()
     for name in (*action["inputs"], *action["outputs"]):
         assert f"`{name}`" in page
