@@ -200,6 +200,8 @@ def test_a_verification(
         assert code in (0, 1) or fault == KILL, (disk.failed, told)
         assert "differs" not in told.out and "Not reproducible" not in told.out, (disk.failed, told.out)
         if code == 0:
+            for one in (answers, expected):
+                one["levels"][0]["date"] = ""  # another one in each call
             assert answers == expected, disk.failed
         if (folder / "new" / "pythonhashseed-0").exists() and fault != KILL:  # the first question is answered
             assert "restart same" in " ".join(told.out.split()), disk.failed

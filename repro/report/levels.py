@@ -25,6 +25,8 @@ BASELINES = ("as configured", "as it stands")  # the label of the run that nothi
 AUDIT = "audit"
 VERDICTS: dict[str, AnswerWord] = {"same": SAME, "differs": DIFFERS, "inconclusive": CANNOT_TELL}
 T = TypeVar("T")
+NEVER_OF_ONE = (machines.QUESTION, AUDIT)
+"""Questions that no results file answers alone; in one, it is an option of --vary by that name."""
 SOME_RUNS = ("engines", machines.QUESTION)
 """Questions that are answered by some of their runs: one container is another one already."""
 BY_ITSELF = "the auditor's key is the one that signed the receipt"
@@ -178,7 +180,8 @@ def levels(contents: Iterable[Results], audits: Iterable[Audit] = ()) -> list[Le
             baselines = {(run.task, run.numerics): run for run in content.runs.values() if _is_baseline(run)}
             answered: dict[Column, list[Answer]] = {}
             for answer in content.answers:
-                answered.setdefault((answer.framework, answer.numerics), []).append(answer)
+                answers = answered.setdefault((answer.framework, answer.numerics), [])
+                answers += [answer] if answer.question not in NEVER_OF_ONE else []
             for column, answers in answered.items():
                 if column[0] != COMMAND and column[0] not in FRAMEWORKS:
                     continue

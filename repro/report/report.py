@@ -21,6 +21,7 @@ from repro.verify.audits import Audit
 from repro.verify.results import Results
 
 PATTERNS = ("verify/*/results.json", "verify-*/results.json", "benchmark/*/benchmark.json")
+AUDITS = ("verify/*/audit.json", "verify-*/audit.json")
 
 
 def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None, badge: Path | None = None) -> Report:
@@ -29,11 +30,12 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None, 
     They go to the folder `to`, or else to WORKSPACE/report. Returns the content of report.json. UsageError where there is
     nothing to report, ReproError for a file that cannot be believed.
     """
-    paths = [Path(file) for file in files] or sorted(path for pattern in PATTERNS for path in workspace.glob(pattern))
+    paths = [Path(file) for file in files] or _below(workspace, PATTERNS)
     if not paths:
         raise UsageError(
             f"report: there is none of {', '.join(PATTERNS)} in {workspace}; run `verify` or `benchmark` first, or name the files"
         )
+    paths += [] if files else _below(workspace, AUDITS)
     contents: list[Results | Benchmark | Audit] = [
         structs.read(path, results.KIND, BENCHMARK, audits.KIND) for path in paths
     ]
@@ -53,3 +55,7 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None, 
     if badge:
         write_atomically(badge, badges.svg(report.levels).encode())
     return report
+
+
+def _below(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    return sorted(path for pattern in patterns for path in folder.glob(pattern))

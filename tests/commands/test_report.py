@@ -166,3 +166,22 @@ def test_what_cannot_be_believed(
     with pytest.raises(ReproError) as caught:
         written(verified, tmp_path / "a.json", change)
     assert said in str(caught.value)
+
+
+def test_a_badge_beside_the_page(verified: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    ours, badge = written(verified, tmp_path / "results.json"), tmp_path / "badge.svg"
+    assert repro("report", "--badge", str(badge), str(ours)) == 0
+    assert "<title>reproducible | level 1 · again</title>" in badge.read_text()
+    said = capsys.readouterr()
+    assert said.err.endswith(f"badge in {badge}\n")
+    assert "Level 1 of 6: again. Not level 2, resumed and killed (differs: kill)" in " ".join(said.out.split())
+
+
+def test_where_no_badge_can_be(verified: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    ours = written(verified, tmp_path / "results.json")
+    for badge in (tmp_path, tmp_path / "none" / "badge.svg"):
+        assert repro("report", "--badge", str(badge), str(ours)) == 2
+        assert f"--badge {badge}: cannot be written; name a file in a folder that exists" in capsys.readouterr().err
+    assert repro("report", "--badge", str(tmp_path / "badge.svg"), str(tmp_path)) == 2
+    assert "a sweep has no level; name a results.json" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]

@@ -114,6 +114,15 @@ def test_an_audit_beside_the_results(tmp_path: Path):
     assert [(row.answer, row.reached) for row in made.levels[0].rows][-1] == ("same", False)
 
 
+def test_an_audit_in_the_folder_of_the_results(tmp_path: Path):
+    folder = tmp_path / "verify-1"
+    folder.mkdir()
+    results.write(folder / "results.json", verified({"restart": "not asked"}))
+    audits.write(folder / "audit.json", audit())
+    assert report.write(tmp_path, []).levels[0].rows[-1].answer == "same"
+    assert report.write(tmp_path, [folder / "results.json"]).levels[0].rows[-1].answer == "not asked"
+
+
 def test_no_badge_without_results(tmp_path: Path):
     audits.write(tmp_path / "audit.json", audit())
     with pytest.raises(UsageError, match=r"--badge .*badge.svg: no results of verify are among the files"):

@@ -98,24 +98,31 @@ def test_an_answer_by_some_of_its_runs_is_inconclusive():
     assert [row.answer for row in level(some).rows] == ["cannot tell"] * 5 + ["not asked"]
 
 
-GIVEN = [name for one in LEVELS for name in (*one.of_command, *one.also) if name not in ("machine", "audit")]
+GIVEN = [name for one in LEVELS for name in (*one.of_command, *one.also)]
+"""With `machine` and `audit`, as `--vary` may name a question."""
 
 
-@given(st.dictionaries(st.sampled_from(GIVEN), st.sampled_from(WORDS)), st.booleans())
+@given(st.dictionaries(st.sampled_from(GIVEN), st.sampled_from(WORDS), min_size=1), st.booleans())
 def test_a_level_never_exceeds_what_was_answered(answers: dict[str, AnswerWord], audited: bool):
-    if not answers:
-        return
     one = level(verified(answers), audits=[audit()] if audited else [])
     assert one.level == sum(row.reached for row in one.rows) <= HIGHEST
     for row, known in zip(one.rows, LEVELS, strict=True):
-        own = {name: answers[name] for name in (*known.of_command, *known.also) if name in answers}
+        names = {*known.of_command, *known.also} - {"machine", "audit"}
+        own = {name: answers[name] for name in names if name in answers}
         if row.number <= one.level:
             assert row.reached and row.answer == "same" and "differs" not in own.values()
-            needed = [answers.get(name) for name in known.of_command]
+            needed = [own.get(name) for name in known.of_command]
             assert audited if row.number == 6 else "same" in needed if row.number == 5 else {*needed} == {"same"}
         else:
             assert not row.reached
         assert (row.answer == "differs") == ("differs" in own.values())
+
+
+@pytest.mark.parametrize("name", ["machine", "audit"])
+def test_a_question_of_vary_that_is_named_as_another_machine_or_an_audit_reaches_nothing(name: str):
+    known = {"machine": 4, "audit": 5}[name]
+    answers = {other: word for other, word in ALL_SAME.items() if name != "machine" or other != "container"}
+    assert level(verified(answers, others=[answer(name, "same")])).level == known
 
 
 # --- several ----------------------------------------------------------------------------------------------------------

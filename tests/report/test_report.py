@@ -14,11 +14,14 @@ from msgspec import structs
 from rich.console import Console
 
 from repro.errors import ReproError, UsageError
-from repro.report import findings, report, tables
+from repro.report import findings, page, report, tables
 from repro.report.findings import Report
+from repro.report.markdown import escaped
 from repro.structs import converted
 from repro.verify import results
 from repro.verify.results import Cause, FirstDifference, Results
+from support.answered import verified
+from support.pages import Page
 from support.results_files import results as made
 from support.results_files import sealed
 from support.runs import Run
@@ -174,6 +177,29 @@ def test_every_answer_stands_in_the_terminal_and_in_markdown():
     assert "## Machine B, 2026-11-21T14:00:00+00:00, portable\n" in markdown
     assert terminal.splitlines()[-1] == findings.verdict(content)
     assert "| PyTorch | 100 | 3.00 | 6.1 | 88.00 %" in markdown
+
+
+def test_the_levels_stand_in_the_terminal_in_markdown_and_on_the_page():
+    content = built(made(broken=("portable", "jax", "restart_cpu")), made(model="B"))
+    terminal, markdown, shown = printed(content), tables.markdown(content), Page(page.html(content)).text
+    assert {training.level for training in content.levels} == {0, 1}
+    for training in content.levels:
+        name = f"{findings.framework_name(training.framework)}, {training.numerics}"
+        assert f"{name}: {training.says}\n" in terminal
+        assert f"{name} {training.says}" in shown
+        assert f"## {escaped(training.says)}\n\n{name}\n" in markdown
+    assert markdown.count("| 1 | again | yes | same: restart\\_cpu |") == sum(one.level for one in content.levels)
+    (broken,) = [one for one in content.levels if not one.level]
+    assert "| 1 | again | no | differs: restart\\_cpu |" in markdown and broken.framework == "jax"
+    assert " ".join(shown.split()).count("same ✓ reached restart_cpu") == sum(one.level for one in content.levels)
+
+
+def test_a_level_above_a_missing_one_is_said_not_to_be_reached():
+    content = built(verified({"restart": "same", "threads": "same", "cores": "same"}))
+    shown = " ".join(Page(page.html(content)).text.split())
+    assert "3. other thread counts same but a level below is not reached threads, cores" in shown
+    assert "2. resumed and killed skipped resume, kill" in shown
+    assert "commit c0ffee, fingerprint sha256:" in shown and "PyTorch 2.15.0" in shown
 
 
 def test_a_difference_in_a_line():
