@@ -2,7 +2,7 @@
 
 report.py         the files of the task `report`: a page, Markdown and JSON
 findings.py       report.json: results of one machine or several, as structs
-levels.py         how far a training is reproducible, in six levels
+levels.py         how far a training is reproducible, in six levels; level_questions.py  what decides each
 badge.py          the level as a picture, for a README
 published.py      the facts of one training that are published: model_card.py, bom.py
 page.py           the page; templates/ hold its HTML, charts.py draws its pictures

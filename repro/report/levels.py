@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from repro.frameworks import FRAMEWORKS
+from repro.report.level_questions import AUDIT, HIGHEST, LEVELS, Level
 from repro.structs import Struct
 from repro.text import counted
 from repro.trainers.verify.recorded import deciding
@@ -22,7 +23,6 @@ from repro.verify.questions import CANNOT_TELL, DIFFERS, NOT_ASKED, SAME, Answer
 from repro.verify.results import COMMAND, DONE, Answer, Machine, Results, Run
 
 BASELINES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
-AUDIT = "audit"
 VERDICTS: dict[str, AnswerWord] = {"same": SAME, "differs": DIFFERS, "inconclusive": CANNOT_TELL}
 T = TypeVar("T")
 NEVER_OF_ONE = (machines.QUESTION, AUDIT)
@@ -31,63 +31,6 @@ SOME_RUNS = ("engines", machines.QUESTION)
 """Questions that are answered by some of their runs: one container is another one already."""
 BY_ITSELF = "the auditor's key is the one that signed the receipt"
 UNSIGNED = "the receipt or the audit is not signed"
-
-
-@dataclass(frozen=True)
-class Level:
-    """A level, and the questions that decide it."""
-
-    number: int
-    name: str
-    of_command: tuple[str, ...]
-    """The questions about a command."""
-    of_trainer: tuple[str, ...]
-    """The questions about a reference trainer."""
-    also: tuple[str, ...] = ()
-    """Questions that need not be asked, but hold the level back where they differ."""
-    one_suffices: bool = False
-    """True if one answer is enough: then questions without one do not count."""
-
-    def counted(self, answers: Iterable[AnswerWord]) -> AnswerWord:
-        """The answer that counts of several to one question: the worst one."""
-        order = (
-            (DIFFERS, SAME, CANNOT_TELL, NOT_ASKED) if self.one_suffices else (DIFFERS, CANNOT_TELL, SAME, NOT_ASKED)
-        )
-        return min(answers, key=order.index, default=NOT_ASKED)
-
-
-LEVELS = (
-    Level(
-        1,
-        "again",
-        ("restart",),
-        ("restart_cpu",),
-        (
-            "observed",
-            "hash_seed",
-            "environment",
-            "file_order",
-            "memory",
-            "cold",
-            "races",
-            "time",
-            "restart_gpu",
-            "process",
-        ),
-    ),
-    Level(2, "resumed and killed", ("resume", "kill"), ("resume_epoch", "resume_kill"), ("resume_twice",)),
-    Level(3, "other thread counts", ("threads", "cores"), ("threads", "workers"), ("workers",)),
-    Level(4, "other instruction sets", ("instruction_set",), ("instruction_set",), ("gpu", "cpu_gpu", "emulated_cpu")),
-    Level(
-        5,
-        "another machine or container",
-        ("container", machines.QUESTION),
-        ("engines", machines.QUESTION),
-        one_suffices=True,
-    ),
-    Level(6, "audited by somebody else", (AUDIT,), (AUDIT,), one_suffices=True),
-)
-HIGHEST = LEVELS[-1].number
 
 
 class Asked(Struct):
@@ -177,21 +120,14 @@ def levels(contents: Iterable[Results], audits: Iterable[Audit] = ()) -> list[Le
     trainings: dict[tuple[object, ...], _Training] = {}
     for machine in known:
         for content in machine.results:
-            baselines = {(run.task, run.numerics): run for run in content.runs.values() if _is_baseline(run)}
-            answered: dict[Column, list[Answer]] = {}
-            for answer in content.answers:
-                answers = answered.setdefault((answer.framework, answer.numerics), [])
-                answers += [answer] if answer.question not in NEVER_OF_ONE else []
-            for column, answers in answered.items():
-                if column[0] != COMMAND and column[0] not in FRAMEWORKS:
-                    continue
-                new = _Training(*column, baselines.get(column))
-                training = trainings.setdefault(new.key or (*column, content.seal, id(content)), new)
+            for new, answers in _columns(content):
+                key = new.key or (new.framework, new.numerics, content.seal, id(content))
+                training = trainings.setdefault(key, new)
                 training.machines.append(machine.name)
                 training.dates.append(content.created)
-                training.asked += [
-                    _asked(answer, machines.summary(machine.machine), answer.control) for answer in answers
-                ]
+                training.gpu |= bool(machine.machine.gpu)
+                where = machines.summary(machine.machine)
+                training.asked += [_asked(answer, where, answer.control) for answer in answers]
     across = _across(known)
     return [training.levels(across, list(audits)) for training in trainings.values()]
 
@@ -200,6 +136,18 @@ Column = tuple[str, str]
 """A framework, or COMMAND, and its numerics."""
 Across = dict[Column, list[tuple[Asked, list[Run]]]]
 """The question across machines, and the runs that it rests on, whose labels begin with a machine."""
+
+
+def _columns(content: Results) -> Iterator[tuple["_Training", list[Answer]]]:
+    """Each training of a results file, and its answers."""
+    baselines = {(run.task, run.numerics): run for run in content.runs.values() if _is_baseline(run)}
+    columns: dict[Column, list[Answer]] = {}
+    for answer in content.answers:
+        answers = columns.setdefault((answer.framework, answer.numerics), [])
+        answers += [answer] if answer.question not in NEVER_OF_ONE else []
+    for column, answers in columns.items():
+        if column[0] == COMMAND or column[0] in FRAMEWORKS:
+            yield _Training(*column, baselines.get(column)), answers
 
 
 def _across(known: Sequence[MachineResults]) -> Across:
@@ -222,6 +170,8 @@ class _Training:
     """The unchanged run."""
     machines: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
+    gpu: bool = False
+    """True if one of its machines has a GPU."""
     asked: list[Asked] = field(default_factory=list)
 
     @property
@@ -271,7 +221,7 @@ class _Training:
             yield Asked(AUDIT, title, answer, machines.summary(audit.machine), reason)
 
     def _row(self, level: Level) -> LevelRow:
-        needed = level.of_command if self.framework == COMMAND else level.of_trainer
+        needed = level.needed(self.framework, self.gpu)
         names = dict.fromkeys((*needed, *level.also))
         own = [one for one in self.asked if one.question in names or (level.number == 1 and one.control)]
         words = {name: level.counted(one.answer for one in own if one.question == name) for name in names}

@@ -83,7 +83,10 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
     assert content["answers"]["seed"]["first"] == {"step": 0, "channel": "generator", "name": "python"}
     assert (answers["container"], content["answers"]["container"]["why"]) == ("not asked", "--image names no image")
     assert content["steps"] == 12 and content["fingerprint"].startswith("sha256:")
-    assert content.keys() == {"steps", "fingerprint", "answers", "warnings"}
+    assert content.keys() == {"steps", "fingerprint", "answers", "levels", "warnings"}
+    (level,) = content["levels"]
+    assert level["level"] >= 2 and level["fingerprint"] == content["fingerprint"]
+    assert level["rows"][4]["answer"] == "not asked"
     assert all(
         a.keys() - {"controls"} == {"question", "answer", "promised", "first", "why"}
         for a in content["answers"].values()

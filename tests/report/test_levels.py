@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from repro.report.levels import HIGHEST, LEVELS, Levels, levels
+from repro.report.level_questions import HIGHEST, LEVELS
+from repro.report.levels import Levels, levels
 from repro.trainers.verify.questions import TRAINER_QUESTIONS
 from repro.verify.audits import Audit
 from repro.verify.command_questions import COMMAND_QUESTIONS
@@ -77,6 +78,14 @@ def test_a_further_question_holds_back_where_it_differs_alone(question: str, num
         assert level(verified(ALL_SAME | {question: word})).level == 5
     one = level(verified(ALL_SAME | {question: "differs"}))
     assert (one.level, *decided(one, number)) == (number - 1, "differs", [question])
+
+
+def test_a_machine_with_a_gpu_needs_the_cpu_beside_it():
+    with_gpu = structs.replace(machine(), gpu=[Gpu("H100")])
+    words: tuple[AnswerWord, ...] = WORDS
+    reached = [level(verified(ALL_SAME | {"gpu": word}, on=with_gpu)) for word in words]
+    assert [(one.level, one.rows[3].answer) for one in reached] == list(zip((5, 3, 3, 3), words, strict=True))
+    assert level(verified(ALL_SAME, on=with_gpu)).level == 3
 
 
 def test_a_control_without_effect_reaches_nothing():
@@ -185,7 +194,7 @@ def test_the_same_machine_after_an_update_is_no_other(again: Machine):
 
 def test_another_library_or_gpu_is_another_machine():
     for other in (machine(platform="Linux-6.1-x86_64-with-glibc2.28"), structs.replace(machine(), gpu=[Gpu("H100")])):
-        assert level(verified(WITHOUT), verified({"restart": "same"}, on=other)).level == 5
+        assert level(verified(WITHOUT), verified({"restart": "same", "gpu": "same"}, on=other)).level == 5
 
 
 @pytest.mark.parametrize(
