@@ -1,4 +1,7 @@
-"""repro.fingerprint: equal for equal bits, whatever lies in memory how; different for any other difference."""
+"""repro.fingerprint: equal for equal bits, whatever lies in memory how; different for any other difference.
+
+Of arrays, and of the weights of a model.
+"""
 
 import hashlib
 
@@ -8,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from repro.fingerprint import fingerprint
+from repro.fingerprint import fingerprint, weights_fingerprint
+from support.programs import program
 
 ARRAYS = {
     "b": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -106,3 +110,32 @@ def test_it_does_not_depend_on_the_order_of_the_names():
 def test_it_holds_for_any_array(array: np.ndarray):
     assert fingerprint({"x": array}) == fingerprint({"x": np.array(array, order="F")})
     assert fingerprint({"x": array}) == fingerprint({"x": array.astype(array.dtype.newbyteorder())})
+
+
+# --- weights --------------------------------------------------------------------------------------------------------
+
+
+def test_weights_have_the_fingerprint_of_their_names_and_arrays() -> None:
+    assert weights_fingerprint(ARRAYS) == fingerprint(ARRAYS)
+    nested = {"layers": [{"kernel": ARRAYS["b"]}, (ARRAYS["a"],)]}
+    assert weights_fingerprint(nested) == fingerprint({"layers.0.kernel": ARRAYS["b"], "layers.1.0": ARRAYS["a"]})
+    assert weights_fingerprint({"b": B.T}) == fingerprint({"b": B.T.copy()}) != fingerprint({"b": B})
+
+
+def test_two_weights_of_one_name_both_count() -> None:
+    one, two = ({"a.b": ARRAYS["a"], "a": {"b": array}} for array in (B, B + 1))
+    assert weights_fingerprint(one) != weights_fingerprint(two)
+    assert weights_fingerprint(one) == fingerprint({"a.b": ARRAYS["a"], "a.b 2": B})
+
+
+@pytest.mark.parametrize("value", [3, "text", None, np.array([object()])])
+def test_a_weight_that_is_no_array_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"w, of type \w+, is no dense array that is whole in this process"):
+        weights_fingerprint({"w": value})
+    with pytest.raises(ValueError, match="dict has no weights"):
+        weights_fingerprint({})
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "jax"])
+def test_models_of_each_framework(framework: str) -> None:
+    assert program(framework, f"weights_{framework}.py").splitlines()[-1] == "the same"

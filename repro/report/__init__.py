@@ -4,6 +4,7 @@ report.py         the files of the task `report`: a page, Markdown and JSON
 findings.py       report.json: results of one machine or several, as structs
 levels.py         how far a training is reproducible, in six levels; level_questions.py  what decides each
 badge.py          the level as a picture, for a README
+published.py      the facts of one training that are published: model_card.py, bom.py
 page.py           the page; templates/ hold its HTML, charts.py draws its pictures
 timeline.py       the picture of a command's runs over their steps
 tables.py         the same as Markdown and in the terminal; markdown.py escapes

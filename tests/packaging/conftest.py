@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from support.packages import CONSTRAINTS, UV, succeed
 from support.probes import COMMIT, IMAGE, POISONED, STEPS, Caller, fingerprint_of, give
 from support.runs import HANG, ROOT, alone, run_sh
 
@@ -207,3 +208,31 @@ def sif(apptainer: str, source: Path, caller: Caller, playground: Path) -> Path:
         command.append(f"SIF_BASE=--build-arg BOOTSTRAP=docker-archive --build-arg FROM={archive}")
     caller.run(command, source, env={"APPTAINER_TMPDIR": str(playground)}, timeout=HANG)
     return source / "repro.sif"
+
+
+@pytest.fixture(scope="session")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository's files that a build can read."""
+    if not UV.exists():
+        pytest.skip("no environment .venv/uv; requirements/install.sh makes it with any other")
+    copy = tmp_path_factory.mktemp("source")
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no git repository to take the files from")
+    for name in listed.stdout.splitlines():
+        if (
+            name.startswith(("repro/", "mnist_", "pyproject", "README", "LICENSE", ".gitignore", "tests/conftest"))
+            and (ROOT / name).exists()
+        ):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_bytes((ROOT / name).read_bytes())
+    return copy
+
+
+@pytest.fixture(scope="session")
+def wheel(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built with the locked versions of what builds it."""
+    target = tmp_path_factory.mktemp("wheel")
+    succeed(UV, "build", "--quiet", "--wheel", *CONSTRAINTS, "--out-dir", target, sources)
+    (built,) = target.glob("*.whl")
+    return built
