@@ -57,6 +57,8 @@ def _exchange(group: Any, bucket: Any) -> None:
     known = [elastic.leaves.get(parameter) for parameter in bucket.parameters()]
     if not all(leaf and leaf.own for leaf in known):
         raise elastic.refused("a parameter has no gradient on this rank", "use all parameters in each step")
+    for leaf in known:
+        leaf.own = elastic.made(leaf.own)
     parts = [(leaf, width) for leaf in known for width in sorted(leaf.own)]
     places = _joined([leaf.own[width][2] for leaf, width in parts], group, torch.distributed.ReduceOp.MAX)
     for (leaf, width), place in zip(parts, places, strict=True):
