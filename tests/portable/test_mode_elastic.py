@@ -29,6 +29,8 @@ def test_what_is_no_sum_over_samples_is_refused() -> None:
     for name, error in results["refused"].items():
         assert error.startswith("portable numerics: --elastic: "), name
         assert "\n" not in error
+    for name in ("synchronized", "synchronized_by_ddp"):
+        assert "SyncBatchNorm: samples of all ranks are normalized together" in results["refused"][name]
     assert "dropout: it draws for a batch" in results["refused"]["attention_with_dropout"]
     assert "was changed, and more is added" in results["refused"]["changed"]
 
