@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         checkpoints=options.checkpoints,
     )
     if folder:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # a container has it made already
     if other:
         return _compared(recording, other)
     code = recording.pass_through()

@@ -29,9 +29,11 @@ def test_what_is_no_sum_over_samples_is_refused() -> None:
     for name, error in results["refused"].items():
         assert error.startswith("portable numerics: --elastic: "), name
         assert "\n" not in error
+    for name in ("synchronized", "synchronized_by_ddp"):
+        assert "SyncBatchNorm: samples of all ranks are normalized together" in results["refused"][name]
     assert "dropout: it draws for a batch" in results["refused"]["attention_with_dropout"]
     assert "was changed, and more is added" in results["refused"]["changed"]
 
 
-def test_gradients_are_those_that_the_specification_has() -> None:
-    assert json.loads(program("pytorch", "elastic_reference.py")) == [True, True]
+def test_gradients_of_few_and_of_many_rows_are_those_that_the_specification_has() -> None:
+    assert json.loads(program("pytorch", "elastic_reference.py")) == [[True, True]] * 4

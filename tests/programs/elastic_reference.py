@@ -17,22 +17,24 @@ def rounded(x: np.ndarray, width: int) -> np.ndarray:
     return np.rint(x / unit) * unit
 
 
-def main() -> None:
-    portable.enable(elastic=True)
+def equal(samples: int, micro_batches: int) -> list[bool]:
+    """Whether the gradients of the weight and of the bias are those of the specification."""
     torch.manual_seed(5)
     layer = nn.Linear(24, 10)
-    sizes = torch.exp2(
-        torch.randint(-20, 5, (32, 1)).float()
-    )  # places differ between samples, and between micro-batches
-    x, g = torch.randn(32, 24), torch.randn(32, 10) * sizes
-    for some, gradient in zip(x.chunk(4), g.chunk(4), strict=True):
+    # Places differ between samples, and between micro-batches.
+    sizes = torch.exp2(torch.randint(-20, 5, (samples, 1)).float())
+    x, g = torch.randn(samples, 24), torch.randn(samples, 10) * sizes
+    for some, gradient in zip(x.chunk(micro_batches), g.chunk(micro_batches), strict=True):
         layer(some).backward(gradient)
     q, p = grid(x.numpy(), (1,))
     weight = r32(rounded(g.double().numpy() * p, 14).T @ q.astype(np.float64) * 2.0**-13)
     bias = r32(rounded(g.double().numpy(), 25).sum(0))
     pairs = (layer.weight.grad.numpy(), weight), (layer.bias.grad.numpy(), bias)
-    print(json.dumps([bool((first == second).all()) for first, second in pairs]))
+    return [bool((first == second).all()) for first, second in pairs]
 
 
 if __name__ == "__main__":
-    main()
+    portable.enable(elastic=True)
+    print(
+        json.dumps([equal(samples, micro_batches) for samples, micro_batches in ((32, 4), (32, 1), (128, 8), (96, 1))])
+    )

@@ -1,11 +1,15 @@
 """What `enable(elastic=True)` refuses, and what it does not: prints, as JSON, an error or "" for each program."""
 
 import json
+import os
+import tempfile
 from collections.abc import Callable
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
 
 import repro.portable.pytorch as portable
 
@@ -19,6 +23,14 @@ def loss(x: Tensor) -> None:
 
 def batch_norm() -> None:
     loss(nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5))(X))
+
+
+def synchronized() -> None:
+    loss(nn.SyncBatchNorm(6)(X))
+
+
+def synchronized_by_ddp() -> None:
+    DistributedDataParallel(nn.Sequential(nn.Linear(6, 5), nn.SyncBatchNorm(5)))
 
 
 def dropout() -> None:
@@ -106,6 +118,8 @@ def gradient_only() -> None:
 
 REFUSED = (
     batch_norm,
+    synchronized,
+    synchronized_by_ddp,
     dropout,
     attention_with_dropout,
     contrast,
@@ -136,9 +150,10 @@ def said(program: Callable[[], None]) -> str:
 
 
 if __name__ == "__main__":
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     portable.enable(elastic=True)
-    print(
-        json.dumps(
-            {"refused": {each.__name__: said(each) for each in REFUSED}, "taken": [said(each) for each in TAKEN]}
-        )
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        refused = {each.__name__: said(each) for each in REFUSED}
+        dist.destroy_process_group()
+    print(json.dumps({"refused": refused, "taken": [said(each) for each in TAKEN]}))

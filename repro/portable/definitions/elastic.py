@@ -7,6 +7,9 @@ number comes, the second sum is left out and the first one takes its place: it i
 beginning. So the sums depend on the terms alone, not on their order, nor on what was added with what.
 
 `Parts` are (a, b, k), float64: they stand for (a 2^w + b) 2^(w (k - 2) - more). k broadcasts over a and b.
+
+`Rows` are the operands of such products, while they are few: (q, a, b, k), float32 [rows, I], [rows, O], [rows, O], and
+float64 [1, O]. What is done with the sums may be done with each term as well.
 """
 
 from repro.portable.definitions import convolution, grids
@@ -16,6 +19,7 @@ from repro.portable.definitions.xp import Array, Axes, Backend
 from repro.portable.numbers.constants import BITS
 
 Parts = tuple[Array, Array, Array]
+Rows = tuple[Array, Array, Array, Array]
 PRODUCT = BITS + 1
 """Bits between two places, of operands of products: each of the two integers is at most 2^BITS."""
 SUM = 25
@@ -89,6 +93,32 @@ def multiplied(xp: Backend, a: Array, b: Array, q: Array, k: Array) -> Parts:
     return first, second, xp.transpose(k)
 
 
+def rows_of_linear(xp: Backend, saved: tuple[Array, ...], gradient: Array, share: float) -> Rows:
+    """The rows of the gradient of a weight [O, I] of `linear`: as of_linear, but not of slices of int8."""
+    q, p = saved
+    return xp.f32(q[0]), *operand(xp, gradient * (p * share), (0,))
+
+
+def joined(xp: Backend, one: Rows, other: Rows) -> Rows:
+    """The rows of two sums as those of one."""
+    (q, a, b, k), (r, c, d, m) = one, other
+    place = _higher(xp, k, m)
+    (a, b, _), (c, d, _) = at(xp, (a, b, k), place), at(xp, (c, d, m), place)
+    return *(xp.concatenate(pair, 0) for pair in ((q, r), (a, c), (b, d))), place
+
+
+def made(xp: Backend, q: Array, a: Array, b: Array, k: Array) -> Parts:
+    """The products of rows."""
+    first, second = (xp.transpose(xp.f64(each)) @ xp.f64(q) for each in (a, b))
+    return first, second, xp.transpose(k)
+
+
+def rounded_rows(xp: Backend, q: Array, a: Array, b: Array, k: Array) -> Array:
+    """What the products of up to 2^12 rows stand for, float32: both as one product, which is exact."""
+    both = xp.transpose(xp.f64(a) * 2.0**PRODUCT + xp.f64(b))
+    return xp.r32(_sum(both @ xp.f64(q)) * _unit(xp, xp.transpose(k), PRODUCT, BITS))
+
+
 def of_convolution(xp: Backend, x: Array, weight: Array, gradient: Array, how: tuple, share: float) -> Parts:
     """The gradient of a weight of `planar_forward`, as [O, h, w, I / groups]; how: stride, padding, dilation, groups."""
     how = *how, convolution.PLANAR
@@ -105,10 +135,14 @@ def of_convolution(xp: Backend, x: Array, weight: Array, gradient: Array, how: t
 def added(xp: Backend, one: Parts, other: Parts, width: int) -> Parts:
     """Two sums as one."""
     (a, b, k), (c, d, m) = one, other
-    place = xp.where(k < m, m, xp.where(m == m, k, m))
+    place = _higher(xp, k, m)
     a, b = _moved(xp, a, b, place - k)
     c, d = _moved(xp, c, d, place - m)
     return a + c, b + d, place
+
+
+def _higher(xp: Backend, k: Array, m: Array) -> Array:
+    return xp.where(k < m, m, xp.where(m == m, k, m))
 
 
 def at(xp: Backend, parts: Parts, place: Array) -> Parts:
@@ -135,5 +169,8 @@ def added_and_rounded(xp: Backend, one: Parts, other: Parts, width: int, more: i
 def value(xp: Backend, parts: Parts, width: int, more: int) -> Array:
     """The sum in float64, rounded once; NaN where a term was 2^127 or more, or NaN."""
     a, b, k = parts
-    unit = xp.where(k == k, _power(xp, k, width, -2 * width - more), xp.nan)
-    return (a * 2.0**width + b) * unit
+    return (a * 2.0**width + b) * _unit(xp, k, width, more)
+
+
+def _unit(xp: Backend, k: Array, width: int, more: int) -> Array:
+    return xp.where(k == k, _power(xp, k, width, -2 * width - more), xp.nan)

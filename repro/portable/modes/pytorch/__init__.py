@@ -20,7 +20,7 @@ from repro.portable.modes.pytorch.dispatcher import (
     checks,
     compilers,
     dispatch,
-    elastic,
+    elastic_passes,
     elastic_ranks,
     forks,
     interruptions,
@@ -62,7 +62,7 @@ class Mode(switch.Mode):
         interruptions.install(self.undo)
         forks.install(self.undo)
         if self.elastic:
-            elastic.install(self.undo)
+            elastic_passes.install(self.undo)
             elastic_ranks.install(self.undo)
         shards.install(self.undo)
         self.undo.callback(dispatch.devices_checked.clear)

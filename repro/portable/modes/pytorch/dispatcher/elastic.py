@@ -9,11 +9,8 @@ Nothing is left to chance: a gradient that arrives without parts is refused, and
 gradient of a parameter. Whatever computes with sums over the batch, as contrastive losses do, is no sum over samples.
 """
 
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any
 
 import torch
@@ -25,16 +22,19 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import elastic as definitions
 from repro.portable.definitions.elastic import PRODUCT, SUM, Parts
 from repro.portable.modes.common.refusal import RefusedError
-from repro.portable.modes.pytorch.dispatcher.compilers import replace
 from repro.portable.modes.pytorch.dispatcher.dispatch import with_native_ops
 from repro.portable.modes.pytorch.dispatcher.refusal import place
 from repro.portable.numbers.constants import BITS
 
-DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+REMEDY = "leave out what samples compute together, or parameters that others are made of, or run without --elastic"
+ROWS = 0
+"""In the place of a width: the rows of products that are not made yet."""
+MOST_ROWS = 64
+"""Up to so many rows are multiplied anew for each micro-batch: that moves less memory than to add up their products."""
 MORE = {PRODUCT: BITS, SUM: 0}
 """Bits of the other operand, by the width of parts."""
-Sums = dict[int, Parts]
-"""Parts by their width: what is added up of products, and of numbers."""
+Sums = dict[int, Any]
+"""Parts by their width: what is added up of products, and of numbers. Or rows alone, by ROWS."""
 
 
 @dataclass
@@ -77,6 +77,11 @@ class Leaf:
 
     def plus(self, sums: Sums) -> Tensor:
         """The gradient, float32, when these sums are added to it."""
+        rows = [each[ROWS] for each in (self.own, sums) if ROWS in each]
+        if len(rows) == len(self.own) + len(sums) and not self.before and sum(len(q) for q, *_ in rows) <= MOST_ROWS:
+            self.own = {ROWS: rows[0] if len(rows) == 1 else run(definitions.joined, *rows)}
+            return run(definitions.rounded_rows, *self.own[ROWS])
+        self.own, sums = made(self.own), made(sums)
         ((width, parts), *others) = sums.items()
         if others or self.before or (self.own and self.own.keys() != {width}):
             self.own = added(self.own, sums)
@@ -91,7 +96,7 @@ class Leaf:
 
     def total(self) -> Tensor:
         """The gradient, float32."""
-        first, *others = [_value(sums, width) for sums in (self.before, self.own) for width in sorted(sums)]
+        first, *others = [_value(sums, width) for sums in (self.before, made(self.own)) for width in sorted(sums)]
         for each in others:
             first = first + each
         return Backend.r32(first)
@@ -128,21 +133,33 @@ def refused(what: str, remedy: str) -> RefusedError:
 
 def is_parameter(x: Tensor) -> bool:
     """True for a parameter that the backward pass reaches, and for a view of it."""
-    return _memory(x) in passes[-1].parameters
+    return memory(x) in passes[-1].parameters
 
 
 def given(parts: Parts, width: int, shape: Sequence[int], weight: Tensor | None = None) -> Tensor:
     """The tensor that stands for a sum over samples, float32; without numbers where it is a parameter's that nobody watches."""
     parts = _shaped(parts, shape)
-    if weight is not None and weight.is_leaf and len(weight._backward_hooks or ()) == 1:
-        return noted(torch.zeros((), device=weight.device).expand(tuple(shape)), parts, width)
+    if weight is not None and _is_unwatched(weight):
+        return _of_nobody(weight, {width: parts})
     y = run(definitions.rounded, parts, width=width, more=MORE[width], times=1.0 / setting.share)
     return noted(y, parts, width)
 
 
+def _is_unwatched(weight: Tensor) -> bool:
+    """True for a parameter whose gradient nobody sees before it has arrived."""
+    return weight.is_leaf and len(weight._backward_hooks or ()) == 1
+
+
+def _of_nobody(weight: Tensor, sums: Sums) -> Tensor:
+    """The tensor, without numbers, that stands for the gradient of such a parameter."""
+    y = torch.zeros((), device=weight.device).expand(weight.shape)
+    passes[-1].sums[memory(y)] = Summed(y, sums, True, place())
+    return y
+
+
 def noted(y: Tensor, parts: Parts, width: int, must_arrive: bool = True) -> Tensor:
     """The tensor, contiguous, that stands for a sum, whose parts are kept until it arrives at a parameter."""
-    passes[-1].sums[_memory(y)] = Summed(y, {width: _shaped(parts, y.shape)}, must_arrive, place())
+    passes[-1].sums[memory(y)] = Summed(y, {width: _shaped(parts, y.shape)}, must_arrive, place())
     return y
 
 
@@ -156,6 +173,15 @@ def of_bias(gradient: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The gradient of a bias, along all axes but its own."""
     parts = run(definitions.sums, gradient, axes=axes, share=setting.share)
     return given(parts, SUM, (parts[0].numel(),))
+
+
+def of_linear(saved: Sequence[Tensor], gradient: Tensor, weight: Tensor) -> Tensor:
+    """The gradient of a weight [O, I] of a dense layer, whose forward pass saved that; gradient [rows, O]."""
+    share = setting.share
+    if 2 * len(gradient) <= MOST_ROWS and saved[0].dtype != torch.int8 and _is_unwatched(weight):
+        return _of_nobody(weight, {ROWS: run(definitions.rows_of_linear, tuple(saved[:2]), gradient, share=share)})
+    parts = definitions.multiplied(Backend, *run(definitions.of_linear, tuple(saved), gradient, share=share))
+    return given(parts, PRODUCT, weight.shape, weight)
 
 
 def of_rows(x: Tensor, gradient: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -180,7 +206,7 @@ def of_table(gradient: Tensor | None, rows: Tensor, index: Tensor, table: Tensor
 
 def arrived(x: Tensor) -> Sums | None:
     """The sums that a tensor stands for, which has not been asked for before."""
-    summed = passes[-1].sums.pop(_memory(x), None)
+    summed = passes[-1].sums.pop(memory(x), None)
     if summed is None or (summed.tensor.shape == x.shape and summed.tensor.stride() == x.stride()):
         return summed.sums if summed else None
     if not summed.tensor.is_contiguous():
@@ -190,16 +216,16 @@ def arrived(x: Tensor) -> Sums | None:
     def viewed(each: Tensor) -> Tensor:
         return each.expand(shape).contiguous().as_strided(x.shape, x.stride(), x.storage_offset())
 
-    return {width: tuple(map(viewed, parts)) for width, parts in summed.sums.items()}
+    return {width: tuple(map(viewed, parts)) for width, parts in made(summed.sums).items()}
 
 
 def joined(a: Any, b: Any, y: Tensor) -> None:
     """Notes that a tensor is the sum of two: so autograd adds the gradients of a parameter that is used twice."""
     known = passes[-1].sums
-    if not (isinstance(a, Tensor) and isinstance(b, Tensor) and _memory(a) in known and _memory(b) in known):
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor) and memory(a) in known and memory(b) in known):
         return
     sums = added(arrived(a) or {}, arrived(b) or {})
-    passes[-1].sums[_memory(y)] = Summed(y, sums, True, place())
+    passes[-1].sums[memory(y)] = Summed(y, sums, True, place())
 
 
 def refuse(name: str, why: str, remedy: str) -> None:
@@ -208,12 +234,20 @@ def refuse(name: str, why: str, remedy: str) -> None:
         raise refused(f"{name}: {why}", f"{remedy}, or run without --elastic")
 
 
+def dropout(x: Tensor, p: float, train: bool) -> Tensor:
+    """Any kind of dropout: the numbers themselves, or RefusedError."""
+    if train and p:
+        refuse("dropout", "it draws for a batch, not for a sample", "set p=0")
+    return x
+
+
 # --- sums -------------------------------------------------------------------------------------------------------------
 
 
 @with_native_ops
 def added(one: Sums, other: Sums) -> Sums:
     """Two sums as one; the tensors of the first one may be changed."""
+    one, other = made(one), made(other)
     result = dict(one)
     for width, parts in other.items():
         mine = one.get(width)
@@ -227,6 +261,13 @@ def added(one: Sums, other: Sums) -> Sums:
     return result
 
 
+def made(sums: Sums) -> Sums:
+    """Sums with products in the place of rows."""
+    if ROWS not in sums:
+        return sums
+    return {PRODUCT: with_native_ops(run)(definitions.made, *sums[ROWS])}
+
+
 def _value(sums: Sums, width: int) -> Tensor:
     return with_native_ops(run)(definitions.value, sums[width], width=width, more=MORE[width])
 
@@ -237,112 +278,5 @@ def _shaped(parts: Parts, shape: Sequence[int]) -> Parts:
     return a.reshape(tuple(shape)), b.reshape(tuple(shape)), k
 
 
-def _memory(x: Tensor) -> int:
+def memory(x: Tensor) -> int:
     return x.untyped_storage().data_ptr()
-
-
-# --- backward passes --------------------------------------------------------------------------------------------------
-
-
-def install(undo: ExitStack) -> None:
-    """Sums over samples are exact, until `undo` is closed."""
-    replace(undo, setting, "on", True)
-    undo.callback(leaves.clear)
-    library = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
-    undo.callback(library.reset)
-    for name in DROPOUTS:
-        for ending in ("", "_"):
-            library.impl(name + ending, "CompositeImplicitAutograd", dropout, False)
-    own = torch.autograd._engine_run_backward
-
-    @wraps(own)
-    def run_backward(outputs: Any, *arguments: Any, **options: Any) -> Any:
-        if not options.get("accumulate_grad"):
-            return own(outputs, *arguments, **options)
-        with _watched(outputs):
-            return own(outputs, *arguments, **options)
-
-    replace(undo, torch.autograd, "_engine_run_backward", run_backward)
-
-
-def dropout(x: Tensor, p: float, train: bool) -> Tensor:
-    """Any kind of dropout: the numbers themselves, or RefusedError."""
-    if train and p:
-        refuse("dropout", "it draws for a batch, not for a sample", "set p=0")
-    return x
-
-
-@contextmanager
-def _watched(outputs: Sequence[Tensor]) -> Iterator[None]:
-    """A backward pass whose gradients are added exactly."""
-    reached = list(_parameters(outputs))
-    current = Backward(parameters={_memory(each) for each in reached})
-    handles = []
-    passes.append(current)
-    try:
-        for each in reached:
-            handles.append(each.register_hook(_arriving(each)))
-            handles.append(each.register_post_accumulate_grad_hook(_seen))
-        yield
-        for summed in current.sums.values():
-            if summed.must_arrive:
-                raise RefusedError(
-                    f"portable numerics: --elastic: a sum over samples of shape {list(summed.tensor.shape)} at "
-                    f"{summed.where} was not the gradient of a parameter; {REMEDY}"
-                )
-    finally:
-        passes.remove(current)
-        for handle in handles:
-            handle.remove()
-
-
-REMEDY = "leave out what samples compute together, or parameters that others are made of, or run without --elastic"
-
-
-def _parameters(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
-    """The tensors whose gradients a backward pass adds to."""
-    nodes: list[Any] = [each.grad_fn for each in outputs]
-    known = set()
-    while nodes:
-        node = nodes.pop()
-        if node is None or node in known:
-            continue
-        known.add(node)
-        if hasattr(node, "variable"):
-            yield node.variable
-        nodes.extend(following for following, _ in node.next_functions)
-
-
-def _arriving(parameter: Tensor) -> Callable[[Tensor], Tensor]:
-    """The hook that makes of a gradient the sum of all since the last step."""
-
-    @with_native_ops
-    def arriving(gradient: Tensor) -> Tensor:
-        sums = arrived(gradient)
-        if sums is None or parameter.dtype != torch.float32:
-            name = f"a parameter of {str(parameter.dtype).removeprefix('torch.')} {list(parameter.shape)}"
-            raise refused(f"the gradient of {name} is no exact sum over samples", REMEDY)
-        if setting.share != 1.0 and parameter not in setting.shared:
-            raise refused(f"a parameter of shape {list(parameter.shape)} is not DDP's", "hand all of them to DDP")
-        leaf = leaves.setdefault(parameter, Leaf())
-        _begin(leaf, parameter)
-        parameter.grad = None  # what is returned has it
-        return leaf.plus(sums)
-
-    return arriving
-
-
-def _begin(leaf: Leaf, parameter: Tensor) -> None:
-    """Forgets what was added before the gradient was zeroed."""
-    gradient = parameter.grad
-    if gradient is not None and (leaf.own or leaf.before) and leaf.wrote(gradient):
-        return
-    if gradient is not None and bool(gradient.any()):
-        what = f"the gradient of a parameter of shape {list(parameter.shape)} was changed, and more is added to it"
-        raise refused(what, "change it after the last backward pass of a step, and zero it before the next step")
-    leaf.before, leaf.own = {}, {}
-
-
-def _seen(parameter: Tensor) -> None:
-    if parameter in leaves and parameter.grad is not None:
-        leaves[parameter].seen = weakref.ref(parameter.grad), parameter.grad._version

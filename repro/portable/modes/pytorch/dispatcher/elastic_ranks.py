@@ -24,8 +24,10 @@ def install(undo: ExitStack) -> None:
     undo.callback(_forget)
 
     @wraps(own)
-    def begin(model: Any, *arguments: Any, **options: Any) -> None:
-        own(model, *arguments, **options)
+    def begin(model: Any, module: Any, *arguments: Any, **options: Any) -> None:
+        for layer in module.modules():
+            _check(layer)
+        own(model, module, *arguments, **options)
         ranks = torch.distributed.get_world_size(model.process_group)
         if ranks & (ranks - 1):
             raise elastic.refused(f"{ranks} ranks: one over their number is not exact", "take 2, 4, 8, ... ranks")
@@ -36,7 +38,22 @@ def install(undo: ExitStack) -> None:
             elastic.setting.shared[parameter] = True
         model.register_comm_hook(model.process_group, exchange)
 
+    own_forward = torch.nn.SyncBatchNorm.forward
+
+    @wraps(own_forward)
+    def forward(layer: Any, x: Tensor) -> Tensor:
+        if torch.distributed.is_initialized():
+            _check(layer)
+        return own_forward(layer, x)
+
     replace(undo, DistributedDataParallel, "__init__", begin)
+    replace(undo, torch.nn.SyncBatchNorm, "forward", forward)
+
+
+def _check(layer: Any) -> None:
+    """RefusedError for SyncBatchNorm in training: PyTorch has it on GPUs alone, and its own error knows no other way."""
+    if isinstance(layer, torch.nn.SyncBatchNorm) and layer.training:
+        raise elastic.refused("SyncBatchNorm: samples of all ranks are normalized together", "use group or layer norm")
 
 
 def _forget() -> None:
@@ -57,6 +74,8 @@ def _exchange(group: Any, bucket: Any) -> None:
     known = [elastic.leaves.get(parameter) for parameter in bucket.parameters()]
     if not all(leaf and leaf.own for leaf in known):
         raise elastic.refused("a parameter has no gradient on this rank", "use all parameters in each step")
+    for leaf in known:
+        leaf.own = elastic.made(leaf.own)
     parts = [(leaf, width) for leaf in known for width in sorted(leaf.own)]
     places = _joined([leaf.own[width][2] for leaf, width in parts], group, torch.distributed.ReduceOp.MAX)
     for (leaf, width), place in zip(parts, places, strict=True):

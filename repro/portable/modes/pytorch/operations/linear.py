@@ -6,9 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function, forward_ad
 
-from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
-from repro.portable.definitions.elastic import PRODUCT, multiplied, of_linear
 from repro.portable.definitions.linear import linear as dense
 from repro.portable.modes.pytorch.dispatcher import elastic
 from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, with_native_ops
@@ -102,8 +100,7 @@ def _elastic(x: Tensor, weight: Tensor, saved: Any, gradient: Tensor, needs: Any
         grad_x = run(dense.backward, saved, gradient, (True, False, False), (*shapes[:2], None))[0].to(x.dtype)
     rows = gradient.reshape(-1, gradient.shape[-1])
     if needs[1]:
-        parts = multiplied(Backend, *run(of_linear, saved, rows, share=elastic.setting.share))
-        grad_weight = elastic.given(parts, PRODUCT, shapes[1], weight)
+        grad_weight = elastic.of_linear(saved, rows, weight)
     if shapes[2] is not None and needs[2]:
         grad_bias = elastic.of_bias(rows, (0,))
     return grad_x, grad_weight, grad_bias
