@@ -21,7 +21,7 @@ def recorded(folder: Path, pattern: str, mode: str) -> Record:
     shutil.copy(SCRIPT, folder / "train.py")
     words = ["--to", "record", "--checkpoints", pattern, "--", sys.executable, "train.py", "{run}", mode]
     done = repro("record", *words, cwd=folder)
-    assert done.returncode == 0 and "6 steps observed" in done.stderr, done.stderr
+    assert done.returncode == 0 and "repro: 6 steps " in done.stderr, done.stderr
     return record.read(folder / "record")
 
 

@@ -28,6 +28,9 @@ for step in range(1, 7):
     elif mode == "forked" and step == 3:
         if os.fork() == 0:
             np.save(out / "w.npy", step)
+            repro.watch(step, {"w": np.full(3, step)})
+            np.save(out / "w.npy", step + 1)
+            repro.watch(step + 1, {"w": np.full(3, step)})
             os._exit(0)
         os.wait()
     elif mode == "unreadable" and step == 3:

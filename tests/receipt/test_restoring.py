@@ -45,7 +45,8 @@ def test_what_is_the_users_stays(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/etc/passwd", "../out.pt", "out/../../x", "{run}/../x", "{run}", "{run}/", "", "{run}//etc/passwd"]
+    "name",
+    ["/etc/passwd", "../out.pt", "out/../../x", "{run}/../x", "{run}", "{run}/", "", "{run}//etc/passwd", "a/../b"],
 )
 def test_nothing_is_put_elsewhere(place: Place, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.rglob("*"))
