@@ -58,7 +58,9 @@ def test_folders_that_are_removed_again(tmp_path: Path) -> None:
 
 
 def test_what_a_forked_child_wrote_is_seen_once(tmp_path: Path) -> None:
-    assert [*held(recorded(tmp_path, "{run}/w.npy", "forked"))] == [3]
+    of = recorded(tmp_path, "{run}/w.npy", "forked")
+    assert isinstance(of.content.checkpoints, list)
+    assert [change.step for change in of.content.checkpoints] == [3]
 
 
 def test_what_cannot_be_read_is_no_checkpoint(tmp_path: Path) -> None:
