@@ -16,7 +16,7 @@ import pytest
 from repro.containers.command_line import LABEL, find
 from repro.containers.runtimes import ContainerRuntime
 from repro.record import record
-from support import probes
+from support import keys, probes
 from support.commands import REPRO, SCRIPTS
 from support.probes import STEPS, Caller
 from support.runs import HANG, PROGRAMS, ROOT
@@ -59,7 +59,8 @@ class User:
             self.record(folder, "--portable", "--checkpoints", "{run}/*.pt", "--", *begin).path,
             folder / "key",
         )
-        self.caller.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], folder)
+        keys.make(key)
+        probes.give(key, self.caller.uid, self.caller.gid)
         self.caller.run(
             [*self.repro, "receipt", str(record), "--key", str(key)], folder, {"PYTHONPATH": str(self.root)}
         )

@@ -1,13 +1,13 @@
 """A training that is recorded once, its receipt, and the keys of its maker and of an auditor."""
 
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from support import keys
 from support.commands import repro
 from support.runs import PROGRAMS
 
@@ -33,7 +33,7 @@ class Maker:
     def key(self, name: str = "maker") -> Path:
         path = self.folder / name
         if not path.exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True)
+            keys.make(path)
         return path
 
     def sign(self, record: Path, *more: str) -> Path:
