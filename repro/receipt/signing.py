@@ -135,14 +135,19 @@ def _private(path: Path) -> Any:
         content = read(path)
         try:
             return load_ssh_private_key(content, None)
-        except (TypeError, ValueError):  # it has a passphrase, or is none
-            if b"PRIVATE KEY" not in content or not sys.stdin.isatty():
-                raise
-            return load_ssh_private_key(content, getpass.getpass(f"passphrase of {path}: ").encode())
+        except TypeError:
+            if not sys.stdin.isatty():
+                raise UsageError(
+                    f"receipt: --key {path} has a passphrase; sign at a terminal, where it is asked for"
+                ) from None
+            passphrase = getpass.getpass(f"passphrase of {path}: ").encode()
+        return load_ssh_private_key(content, passphrase)
     except OSError as error:
         raise UsageError(f"receipt: --key {path} cannot be read ({error.strerror}); {MAKE_ONE}") from None
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
-        raise UsageError(f"receipt: --key {path} cannot be used to sign ({_one_line(error)}); {MAKE_ONE}") from None
+        raise UsageError(
+            f"receipt: --key {path} cannot be used to sign ({_one_line(error)}): it is no private key of OpenSSH, or the passphrase is another one; {MAKE_ONE}"
+        ) from None
 
 
 def _text(public: Any) -> str:

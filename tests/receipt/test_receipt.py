@@ -85,7 +85,9 @@ def test_a_key_with_a_passphrase_needs_a_terminal(maker: Maker) -> None:
     keys.make(maker.folder / "locked", passphrase="secret")
     done = repro("receipt", "record", "--key", "locked", cwd=maker.folder)
     assert (
-        done.returncode == 2 and done.stderr.count("\n") == 1 and "--key locked cannot be used to sign" in done.stderr
+        done.returncode == 2
+        and done.stderr.count("\n") == 1
+        and "--key locked has a passphrase; sign at a terminal" in done.stderr
     )
     assert not (maker.folder / "record" / "receipt.json").exists()
 
