@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -184,7 +185,7 @@ def test_verify_and_record_in_a_folder_below(tmp_path: Path):
     done = repro("verify", "--json", "answers.json", cwd=below)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(
-        f"repro: in {tmp_path}, by [tool.repro] of its pyproject.toml: {sys.executable} train.py"
+        f"repro: in {tmp_path}, by [tool.repro] of its pyproject.toml: {shlex.quote(sys.executable)} train.py"
     )
     content = json.loads((below / "answers.json").read_text())
     assert [answer["question"] for answer in content["answers"]] == ["restart"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from support.runs import PROGRAMS, ROOT
 
 ACTION = ROOT / "action.yml"
 EXPRESSION = re.compile(r"\$\{\{ inputs\.([a-z-]+) \}\}")
-TRAINING = f"{sys.executable} {PROGRAMS / 'numpy_training.py'} --out={{run}}"
+TRAINING = shlex.join([sys.executable, str(PROGRAMS / "numpy_training.py"), "--out={run}"])
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """`repro audit`: what it needs, what it asks before it runs a stranger's program, and what it leaves."""
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -108,7 +109,9 @@ def test_a_checkpoint_in_the_folder_of_the_code_is_put_there_and_taken_away(make
     there = repro("audit", "plain/receipt.json", "plain", *command, cwd=maker.folder)
     assert there.returncode == 2 and "already exists, where a file of the training is to be put" in there.stderr
     shutil.rmtree(maker.folder / "out")
-    start = f"{sys.executable} -c \"import os, runpy, sys; os.mkdir('out'); sys.argv = ['x', '--out', 'out']; runpy.run_path('{TRAINING}', run_name='__main__')\""
+    code = "import os, runpy; os.mkdir('out'); runpy.run_path(sys.argv[0], run_name='__main__')"
+    words = [sys.executable, "-c", f"import sys; sys.argv = sys.argv[1:]; {code}", TRAINING, "--out", "out"]
+    start = shlex.join(words)
     done = repro("audit", "plain/receipt.json", "plain", "--start", start, *command, cwd=maker.folder)
     assert done.returncode == 0, done.stdout + done.stderr
 
