@@ -93,7 +93,9 @@ def test_a_training_that_is_not_reproducible_fails_the_job(action: dict[str, Any
     done = run(action, 1, installed, command=f"{TRAINING} --unseeded", ask="restart")
     assert (done.code, done.outputs["verdict"]) == (3, "not reproducible"), done.log
     assert "✗ promised: same" in done.summary
-    faulty, resumed = (" ".join(script("generator_not_restored", "--out={run}", *more)) for more in ([], ["--resume"]))
+    faulty, resumed = (
+        shlex.join(script("generator_not_restored", "--out={run}", *more)) for more in ([], ["--resume"])
+    )
     done = run(action, 1, installed, command=faulty, resume=resumed, ask="kill")
     assert (done.code, done.outputs["verdict"]) == (3, "not reproducible"), done.log
     assert "the random generator was not restored" in done.summary
