@@ -1,4 +1,4 @@
-"""The models of scores.py in JAX; group norm in the place of batch norm."""
+"""The models of scores.py in JAX; group norm instead of batch norm."""
 
 from collections.abc import Callable
 from functools import partial
