@@ -54,7 +54,7 @@ def resnet(weights: Weights, x: Array) -> Array:
 
 
 def models(words: int, longest: int, pictures: np.ndarray) -> list[Callable[[np.ndarray], np.ndarray]]:
-    """The likelihoods of texts of so many words, and the logits of pictures."""
+    """The likelihoods of texts, and the logits of pictures."""
     keys = iter(jax.random.split(jax.random.key(0), 64))
 
     def drawn(*shape: int) -> Array:
