@@ -25,6 +25,7 @@ optimizers          one optimizer of PyTorch: its parameters by their names
 copies              copies of the weights, as averages
 samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters
+module_calls        lines of the calls of modules, which no framework has a part in
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
 memory, digests     the bytes of arrays, read in place; SHA-256 of several at the same time
