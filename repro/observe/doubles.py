@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from . import dispatch, recorder
+from . import dispatch, recorder, without_double
 
 NAMESPACES = ("aten", "prims", "torchvision")  # operations of others may do more than compute
 MEMORY = ("set_", "resize_", "resize_as_", "_resize_output_")  # they change which memory a tensor has
@@ -142,6 +142,9 @@ class Doubles:
         names = [argument.name for argument in operation._schema.arguments]
         args = tuple(False if name == "half_to_float" else value for name, value in zip(names, args))
         try:
+            others = without_double.results(self.torch, dispatch.name(operation), {**dict(zip(names, args)), **kwargs})
+            if others is not None:
+                return others
             return [*self.tensors(_fresh(operation, operation(*args, **kwargs)))]
         except Exception:
             return None
