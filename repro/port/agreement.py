@@ -9,8 +9,8 @@ from repro.port.side import Called, Side
 
 ROUNDING = 2.0**-24
 """Half a unit in the last place of float32, relative to the number."""
-MARGIN = 8
-"""How many times the largest rounding error that was measured of each side two arrays may be apart: the largest error is that of a few arrays, and two sides may err to opposite sides."""
+MARGIN = 4
+"""How many times the rounding errors that were measured of both sides two arrays may be apart: an error is that of one order of sums, and another order has another one."""
 ALIKE = 32
 """How many times more than the other side one side may round: more is another precision, and not noise."""
 
@@ -19,24 +19,24 @@ ALIKE = 32
 class Apart:
     """How far apart two arrays are."""
 
-    largest: float
-    """The largest distance of two elements; NaN where one of them is."""
+    distance: float
+    """The L2 norm of the difference; infinite where only one of two elements is a finite number."""
     scale: float
-    """The largest magnitude of A's elements."""
+    """The L2 norm of A."""
     bound: float
     """The distance that rounding explains."""
 
     @property
     def same(self) -> bool:
-        return self.largest == 0
+        return self.distance == 0
 
     @property
     def agrees(self) -> bool:
-        return self.largest <= self.bound
+        return self.distance <= self.bound
 
     @property
     def relative(self) -> float:
-        return self.largest / self.scale if self.scale else self.largest
+        return self.distance / self.scale if self.scale else self.distance
 
     def __str__(self) -> str:
         if self.same:
@@ -46,14 +46,14 @@ class Apart:
 
 
 def apart(ours: np.ndarray, theirs: np.ndarray, relative: float) -> Apart:
-    """The distance of two arrays of one shape; `relative`: that which rounding explains, of the largest magnitude."""
+    """The distance of two arrays of one shape; `relative`: that which rounding explains, of A's norm."""
     a, b = (np.asarray(array, np.float64) for array in (ours, theirs))
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         distances = np.where(equal, 0.0, np.abs(a - b))
-    finite = np.abs(a[np.isfinite(a)])
-    scale = float(finite.max(initial=0.0))
-    return Apart(float(distances.max(initial=0.0)), scale, relative * scale)
+    scale = float(np.linalg.norm(a[np.isfinite(a)]))
+    distance = float(np.linalg.norm(distances)) if np.isfinite(distances).all() else float("inf")
+    return Apart(distance, scale, relative * scale)
 
 
 class Noise:
@@ -95,7 +95,7 @@ def _error(ours: np.ndarray, exact: np.ndarray) -> float:
     if ours.shape != exact.shape or not np.issubdtype(ours.dtype, np.floating):
         return 0.0
     distance = apart(exact, ours, 0.0)
-    return distance.relative if np.isfinite(distance.largest) else 0.0
+    return distance.relative if np.isfinite(distance.distance) else 0.0
 
 
 def allowed(a: float, b: float, measured: tuple[bool, bool]) -> float:
@@ -116,7 +116,7 @@ def nearest(ours: np.ndarray, theirs: np.ndarray, relative: float) -> tuple[Apar
     for layout in layouts.of_axes(ours.shape, theirs.shape):
         moved = layout(theirs)
         distance = apart(ours, moved, relative)
-        if best is None or distance.largest < best[0].largest:
+        if best is None or distance.distance < best[0].distance:
             best = distance, moved, layout.words
         if distance.agrees:
             break

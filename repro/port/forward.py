@@ -113,7 +113,7 @@ class Forward:
         for x in _last(self.sides[0]):
             for y in _last(self.sides[1]):
                 both = nearest(x, y, limit)
-                if both and (best is None or both[0].largest < best[0].largest):
+                if both and (best is None or both[0].distance < best[0].distance):
                     best = both[0], x, both[1]
         return best
 
@@ -189,7 +189,7 @@ def _floats(arrays: Iterable[np.ndarray]) -> list[np.ndarray]:
 def _nearest(ours: list[np.ndarray], theirs: list[np.ndarray], limit: float) -> Apart | None:
     """How far apart the nearest arrays of two calls are."""
     distances = [both[0] for x in ours for y in theirs if (both := nearest(x, y, limit))]
-    return min(distances, key=lambda one: one.largest, default=None)
+    return min(distances, key=lambda one: one.distance, default=None)
 
 
 def _closest_pair(ours: list[np.ndarray], theirs: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -197,8 +197,8 @@ def _closest_pair(ours: list[np.ndarray], theirs: list[np.ndarray]) -> tuple[np.
     for x in ours:
         for y in theirs:
             both = nearest(x, y, 0.0)
-            if both and (best is None or both[0].largest < best[0]):
-                best = both[0].largest, x, both[1]
+            if both and (best is None or both[0].distance < best[0]):
+                best = both[0].distance, x, both[1]
     return (best[1], best[2]) if best else (ours[0], theirs[0])
 
 

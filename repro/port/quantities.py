@@ -1,5 +1,6 @@
 """Quantities of the first step, one after another, in the order in which one follows from another."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -132,14 +133,15 @@ class Checks:
         ours, theirs = (float(np.sum([float(np.sum(value)) for value, _ in side.losses])) for side in (self.a, self.b))
         self.case.losses = ours, theirs
         relative = allowed(self.noise[0].forward, self.noise[1].forward, self.forward.measured)
-        scale = max([abs(ours), *([float(np.abs(self.case.logits[0]).max())] if self.case.logits else [])])
+        logits = self.case.logits[0] if self.case.logits else np.zeros(1)
+        scale = max(abs(ours), float(np.linalg.norm(logits)) / math.sqrt(logits.size))  # of one logit
         far = Apart(abs(ours - theirs), abs(ours), relative * scale)
         text = f"{ours:.9g} in A, {theirs:.9g} in B: {far}"
         return Quantity(LOSS, _verdict(far), text, [] if far.agrees else ["loss"], {"loss": far})
 
     def gradients(self) -> Quantity:
         """The gradients, from the loss backwards."""
-        largest = max((float(np.abs(g).max(initial=0)) for g in self.a.gradients.values()), default=0.0)
+        largest = max((float(np.linalg.norm(g)) for g in self.a.gradients.values()), default=0.0)
         relative = allowed(self.noise[0].of_gradients(), self.noise[1].of_gradients(), self._measured)
         distances = {}
         for match in reversed(self.matching.matches):
@@ -148,7 +150,7 @@ class Checks:
                 continue
             far = apart(*both, relative)
             bound = max(far.bound, self._error(match), 0.0 if any(self._measured) else relative * largest)
-            distances[match.names[0]] = Apart(far.largest, far.scale, bound)
+            distances[match.names[0]] = Apart(far.distance, far.scale, bound)
         return of_distances(GRADIENTS, distances, "not seen on both sides")
 
     @property
@@ -160,7 +162,7 @@ class Checks:
         errors = []
         for side, names in ((self.a, match.a), (self.b, match.b)):
             known = [name for name in names if name in side.exact_gradients and name in side.gradients]
-            far = [apart(side.exact_gradients[name], side.gradients[name], 0.0).largest for name in known]
+            far = [apart(side.exact_gradients[name], side.gradients[name], 0.0).distance for name in known]
             errors += [max(far)] if far else []
         return MARGIN * min(sum(errors), agreement.ALIKE * min(errors)) if len(errors) == 2 else 0.0
 

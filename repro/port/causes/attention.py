@@ -33,9 +33,11 @@ def rotary_pairs(case: Case) -> str | None:
 def precision_of_a_softmax(case: Case) -> str | None:
     """One side's attention follows from float64, the other one's better from shares of fewer bits."""
     both = results(case)
-    for words, exact in _attentions(case) if both else ():
-        if both is None:
-            return None
+    if both is None:
+        return None
+    rounded = {kind: _attentions(case, bits) for kind, bits in BITS.items()}
+    for _, exact in _attentions(case):
+        of_fewer_bits = {kind: next(made)[1] for kind, made in rounded.items()}
         cut = [
             np.asarray(side, np.float64).reshape(len(side), -1)[: len(exact)]
             for side in both
@@ -47,9 +49,8 @@ def precision_of_a_softmax(case: Case) -> str | None:
         if exact_sides[0] == exact_sides[1]:
             continue
         other = cut[1] if exact_sides[0] else cut[0]
-        for kind, bits in BITS.items():
-            rounded = next((made for name, made in _attentions(case, bits) if name == words), exact)
-            distance = [float(np.linalg.norm(other - made.reshape(other.shape))) for made in (exact, rounded)]
+        for kind, coarse in of_fewer_bits.items():
+            distance = [float(np.linalg.norm(other - made.reshape(other.shape))) for made in (exact, coarse)]
             if distance[1] < distance[0] / 3:
                 side = "B" if exact_sides[0] else "A"
                 return f"the shares of attention have the precision of {kind} in {side}, of float32 on the other side"

@@ -50,7 +50,7 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
         return None
     factor = (y[high] - y[low]) / (x[high] - x[low])
     shift = y[low] - factor * x[low]
-    limit = MARGIN * 4 * ROUNDING * max(1.0, abs(shift) / max(float(np.abs(y).max()), 1e-30))
+    limit = MARGIN * 8 * ROUNDING * max(1.0, abs(shift) / max(float(np.abs(y).max()), 1e-30))
     return (float(factor), float(shift)) if factor and apart(y, factor * x + shift, limit).agrees else None
 
 

@@ -1,14 +1,25 @@
 """A layer, or what lies between two, gives another result of equal inputs."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from repro.port.causes.case import ARRAYS, FORWARD, Case, Rule, rule
-from repro.port.causes.formulas import Formula, agreed, last_channels, numbers, own, passed, results, told_apart
+from repro.port.causes.formulas import (
+    FUNCTIONS,
+    Formula,
+    agreed,
+    last_channels,
+    numbers,
+    own,
+    passed,
+    results,
+    sources,
+    told_apart,
+)
 
 EPSILONS = (1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """The usual ones of normalization."""
@@ -64,11 +75,11 @@ def _convolutions(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray, case: Cas
 )
 def pooling(case: Case) -> str | None:
     """Each side's result is a pooling of its own kind: of the maximum or the average, with or without the padding in it."""
-    for x in agreed(case):
+    for words, x in sources(case):
         images = last_channels(case, x)
         both = told_apart(case, _pools(images, case)) if images.ndim == 4 else None
         if both:
-            return f"pooling takes {case.in_words(*both)}"
+            return f"pooling{words} takes {case.in_words(*both)}"
     return None
 
 
@@ -87,10 +98,6 @@ def _pools(x: np.ndarray, case: Case) -> Iterator[Formula]:
             if before + after:
                 yield f"the average without the padding {window}", summed / counts
             yield f"the average{' with the padding' if before + after else ''} {window}", summed / size**2
-            if before + after:
-                rectified = _windows(np.pad(np.maximum(x, 0), edges), size, stride).sum((-1, -2))
-                yield f"the average without the padding {window}, after a ReLU", rectified / counts
-                yield f"the average with the padding {window}, after a ReLU", rectified / size**2
 
 
 def _windows(x: np.ndarray, size: int, stride: int) -> np.ndarray:
@@ -100,11 +107,11 @@ def _windows(x: np.ndarray, size: int, stride: int) -> np.ndarray:
 @rule(ARRAYS, "resize with one convention for corners, `align_corners=False` or half-pixel centers, on both sides")
 def corners_of_resizing(case: Case) -> str | None:
     """Each side's image is the other size's, interpolated by its own convention for corners."""
-    for x in agreed(case):
+    for words, x in sources(case):
         images = last_channels(case, x)
         both = told_apart(case, _resized(images, case)) if images.ndim == 4 else None
         if both:
-            return f"the image is resized {case.in_words(*both)}"
+            return f"the image is resized{words} {case.in_words(*both)}"
     return None
 
 
@@ -156,8 +163,7 @@ def normalization(case: Case) -> str | None:
     bias = next((array for name, array in weights if array.ndim == 1 and "bias" in name), None)
     if scale is None or any(array.ndim > 1 for _, array in weights):
         return None
-    for x in agreed(case):
-        values = last_channels(case, x)
+    for values in [each for x in agreed(case) for each in (x, last_channels(case, x))]:
         if values.shape[-1] == scale.size:
             both = told_apart(
                 case, _normalized(values, scale, bias, [*numbers(calls, "eps", "epsilon"), *EPSILONS], case)
@@ -236,38 +242,6 @@ def _dense(case: Case) -> list[np.ndarray]:
     kernel = kernels[0].T if case.sides[0].framework.startswith("PyTorch") else kernels[0]
     bias = next((array for array in weights if array.ndim == 1), np.zeros(kernel.shape[1]))
     return [x @ kernel + bias for x in agreed(case)[:1] if x.shape[-1] == kernel.shape[0]]
-
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 0.5 * (1 + np.tanh(x / 2))
-
-
-FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "gelu by erf": lambda x: x * 0.5 * (1 + _erf(x / math.sqrt(2))),
-    "gelu by tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-    "gelu by the sigmoid of 1.702 x": lambda x: x * _sigmoid(1.702 * x),
-    "no function": lambda x: x,
-    "relu": lambda x: np.maximum(x, 0),
-    "relu up to 6": lambda x: np.clip(x, 0, 6),
-    "leaky relu of 0.01": lambda x: np.where(x > 0, x, 0.01 * x),
-    "leaky relu of 0.1": lambda x: np.where(x > 0, x, 0.1 * x),
-    "leaky relu of 0.2": lambda x: np.where(x > 0, x, 0.2 * x),
-    "leaky relu of 0.3": lambda x: np.where(x > 0, x, 0.3 * x),
-    "silu": lambda x: x * _sigmoid(x),
-    "hard silu": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
-    "sigmoid": _sigmoid,
-    "hard sigmoid of x / 6": lambda x: np.clip(x / 6 + 0.5, 0, 1),
-    "hard sigmoid of x / 5": lambda x: np.clip(x / 5 + 0.5, 0, 1),
-    "tanh": np.tanh,
-    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
-    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0))),
-    "softplus": lambda x: np.logaddexp(x, 0),
-    "mish": lambda x: x * np.tanh(np.logaddexp(x, 0)),
-}
-"""Functions of single numbers, in float64; sources: the documentation of `torch.nn.functional`, `jax.nn` and `keras.activations`."""
 
 
 @rule(

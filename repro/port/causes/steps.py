@@ -146,7 +146,7 @@ def scaled_gradients(case: Case) -> str | None:
             if np.linalg.norm(b - ratio * a) > EQUAL * np.linalg.norm(b):
                 return None
             ratios.append(ratio)
-    if not ratios or not all(_near(ratio, ratios[0], EQUAL) for ratio in ratios):
+    if not ratios or _equal(ratios[0], 1.0) or not all(_near(ratio, ratios[0], EQUAL) for ratio in ratios):
         return None
     return f"all gradients of B are {_short(ratios[0])} times those of A, though the losses agree"
 
