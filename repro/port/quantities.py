@@ -88,7 +88,7 @@ class Checks:
             if both and other is not None:
                 theirs = [one for one in theirs if one is not other]
                 distances[f"part {len(distances) + 1} {x.shape}"] = both[0]
-                self.case.batch.append((x, both[1]))
+                self.case.batch.append((x, other if other.shape == x.shape else both[1]))
         first = [next(iter(given), None) for given in self.case.inputs]
         if not distances and first[0] is not None and first[1] is not None:
             self.case.batch.append((first[0], first[1]))

@@ -16,7 +16,12 @@ SAMPLES = 2
 HEADS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 NEAR = 1e-5
 """The relative distance at which an attention in float32 follows from one in float64."""
-BITS = {"bfloat16": 8, "float16": 11}
+ROUNDED = tuple(
+    (kind, *rounded)
+    for kind, bits in (("bfloat16", 8), ("float16", 11))
+    for rounded in ((bits, bits), (0, bits), (bits, 0))
+)
+"""Types, and the bits to which logits and shares are rounded; 0: all of them."""
 
 
 @rule(
@@ -35,9 +40,9 @@ def precision_of_a_softmax(case: Case) -> str | None:
     both = results(case)
     if both is None:
         return None
-    rounded = {kind: _attentions(case, bits) for kind, bits in BITS.items()}
+    rounded = [(kind, _attentions(case, logits, shares)) for kind, logits, shares in ROUNDED]
     for _, exact in _attentions(case):
-        of_fewer_bits = {kind: next(made)[1] for kind, made in rounded.items()}
+        coarse = [(kind, next(made)[1]) for kind, made in rounded]
         cut = [
             np.asarray(side, np.float64).reshape(len(side), -1)[: len(exact)]
             for side in both
@@ -49,16 +54,16 @@ def precision_of_a_softmax(case: Case) -> str | None:
         if exact_sides[0] == exact_sides[1]:
             continue
         other = cut[1] if exact_sides[0] else cut[0]
-        for kind, coarse in of_fewer_bits.items():
-            distance = [float(np.linalg.norm(other - made.reshape(other.shape))) for made in (exact, coarse)]
+        for kind, of_fewer_bits in coarse:
+            distance = [float(np.linalg.norm(other - made.reshape(other.shape))) for made in (exact, of_fewer_bits)]
             if distance[1] < distance[0] / 3:
                 side = "B" if exact_sides[0] else "A"
                 return f"the shares of attention have the precision of {kind} in {side}, of float32 on the other side"
     return None
 
 
-def _attentions(case: Case, bits: int = 0) -> Iterator[Formula]:
-    """Attentions of the three latest layers whose results agree; `bits`: those to which logits and shares are rounded."""
+def _attentions(case: Case, logits: int = 0, shares: int = 0) -> Iterator[Formula]:
+    """Attentions of the three latest layers whose results agree; with logits and shares rounded to so many bits."""
     both = results(case)
     place = case.place
     if both is None or place is None or place.after is None or case.forward is None:
@@ -68,8 +73,10 @@ def _attentions(case: Case, bits: int = 0) -> Iterator[Formula]:
     latest = [layer for layer in case.forward.layers[:until] if layer.outputs_agree]
     single = [layer for layer in latest if _output(layer.a).size == size][-3:]
     if len(single) == 3 and all(_output(layer.a).ndim >= 3 for layer in single):
-        parts = [_flat(_output(layer.a)) for layer in _ordered(single)]
-        choices = [parts] if _named(single) else [list(order) for order in permutations(parts)]
+        named = {_letter(layer): layer for layer in single}
+        ordered = [named[letter] for letter in "qkv"] if {*named} == {*"qkv"} else single
+        parts = [_flat(_output(layer.a)) for layer in ordered]
+        choices = [parts] if ordered is not single else [list(order) for order in permutations(parts)]
     elif latest and _output(latest[-1].a).size == 3 * size and _output(latest[-1].a).ndim == 3:
         choices = [np.split(_flat(_output(latest[-1].a)), 3, -1)]
     else:
@@ -87,8 +94,8 @@ def _attentions(case: Case, bits: int = 0) -> Iterator[Formula]:
                     (split[0], split[1]) if turned is None else (_rotated(split[0], turned), _rotated(split[1], turned))
                 )
                 for causal in (False, True):
-                    shares = _shares(a @ b.swapaxes(-1, -2) / math.sqrt(a.shape[-1]), causal, bits)
-                    made = (shares @ split[2]).transpose(0, 2, 1, 3).reshape(q.shape)
+                    scores = _rounded(a @ b.swapaxes(-1, -2) / math.sqrt(a.shape[-1]), logits)
+                    made = (_rounded(_shares(scores, causal), shares) @ split[2]).transpose(0, 2, 1, 3).reshape(q.shape)
                     yield words, made
 
 
@@ -102,12 +109,8 @@ def _flat(array: np.ndarray) -> np.ndarray:
     return values.reshape(*values.shape[:2], -1)
 
 
-def _ordered(layers: list[Layer]) -> list[Layer]:
-    """Query, key, value, by their names where these say so."""
-    return sorted(layers, key=_letter) if _named(layers) else layers
-
-
 def _letter(layer: Layer) -> str:
+    """q, k or v by a layer's name; empty for others."""
     last = layer.a.name.split(".")[-1].lower()
     return next(
         (
@@ -117,13 +120,6 @@ def _letter(layer: Layer) -> str:
         ),
         "",
     )
-
-
-def _named(layers: list[Layer]) -> bool:
-    if {_letter(layer) for layer in layers} != {"q", "k", "v"}:
-        return False
-    layers.sort(key=lambda layer: "qkv".index(_letter(layer)))
-    return True
 
 
 def _rotated(x: np.ndarray, halves: bool, base: float = 10000.0) -> np.ndarray:
@@ -136,11 +132,11 @@ def _rotated(x: np.ndarray, halves: bool, base: float = 10000.0) -> np.ndarray:
     return np.concatenate(turned, -1) if halves else np.stack(turned, -1).reshape(x.shape)
 
 
-def _shares(logits: np.ndarray, causal: bool, bits: int) -> np.ndarray:
-    logits = np.where(np.tri(logits.shape[-2], logits.shape[-1]) > 0, logits, -np.inf) if causal else logits
-    logits = _rounded(logits, bits)
-    shares = np.exp(logits - logits.max(-1, keepdims=True))
-    return _rounded(shares / shares.sum(-1, keepdims=True), bits)
+def _shares(logits: np.ndarray, causal: bool) -> np.ndarray:
+    """The softmax of logits, of positions that are not later where attention is causal."""
+    seen = np.where(np.tri(logits.shape[-2], logits.shape[-1]) > 0, logits, -np.inf) if causal else logits
+    shares = np.exp(seen - seen.max(-1, keepdims=True))
+    return np.asarray(shares / shares.sum(-1, keepdims=True))
 
 
 def _rounded(x: np.ndarray, bits: int) -> np.ndarray:

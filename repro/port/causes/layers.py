@@ -57,7 +57,7 @@ def _convolutions(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray, case: Cas
     sizes = {array.size for array in results(case) or ()}
     size = kernel.shape[0]
     for stride in range(1, 5):
-        for before, after in product(range(size), repeat=2):
+        for before, after in sorted(product(range(size), repeat=2), key=lambda ends: ends[0] != ends[1]):
             lengths = [
                 (n + before + after - k) // stride + 1 for n, k in zip(x.shape[1:-1], kernel.shape, strict=False)
             ]
