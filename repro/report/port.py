@@ -4,6 +4,7 @@ from repro.port.port import Port
 from repro.port.quantities import Quantity
 from repro.text import counted, listed, printable
 
+VERDICTS = {"same bits": "the same bits", "agrees": "agrees", "differs": "differs", "unknown": "not compared"}
 MOST = 12  # weights that are listed
 WIDTH = max(map(len, ("initial weights", "forward pass", "weights of step 2")))
 
@@ -14,17 +15,17 @@ def told(port: Port) -> str:
         f"{side.letter}  {side.record.path}: {side.framework}, {counted(len(side.weights), 'weight')}, {counted(len(side.calls), 'call')} of modules"
         for side in (port.a, port.b)
     ]
-    lines += [_verdict(port), *(f"  {quantity.name:<{WIDTH}}  {said(quantity)}" for quantity in port.quantities)]
+    lines += [verdict(port), *(f"  {quantity.name:<{WIDTH}}  {said(quantity)}" for quantity in port.quantities)]
     lines += [f"  why     {port.why}"] if port.why else ["  why     no rule knows it"] if port.first else []
     return "\n".join(printable(line) for line in [*lines, *_matched(port)])
 
 
 def said(quantity: Quantity) -> str:
-    words = {"same bits": "the same bits", "agrees": "agrees", "differs": "differs", "unknown": "not compared"}
-    return f"{words[quantity.verdict]}: {quantity.text}"
+    return f"{VERDICTS[quantity.verdict]}: {quantity.text}"
 
 
-def _verdict(port: Port) -> str:
+def verdict(port: Port) -> str:
+    """The answer in one line."""
     if port.first:
         where = f": {port.place.words}" if port.place and port.first.name == "forward pass" else ""
         return f"differs: first seen in the {port.first.name}{where}"
