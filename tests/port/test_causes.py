@@ -269,8 +269,8 @@ def test_a_loss_with_a_term_that_nobody_knows(tmp_path: Path) -> None:
 
 BATCHES = [
     ("order of samples", lambda x: x[::-1], "the same 6 samples, in another order"),
-    ("normalization", lambda x: x / 255, "times 0.00392"),
-    ("normalization", lambda x: x * 2 - 1, "times 2 plus -1"),
+    ("scaled batch", lambda x: x / 255, "times 0.00392"),
+    ("scaled batch", lambda x: x * 2 - 1, "times 2 plus -1"),
     (None, lambda x: x**3, ""),
     (None, lambda x: x + drawn(6, 8, seed=9) * 0.01, ""),
 ]

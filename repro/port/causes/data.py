@@ -20,7 +20,7 @@ def order_of_samples(case: Case) -> str | None:
 
 
 @rule(ARRAYS, "normalize in one place, with the same mean and deviation, and in the same units")
-def normalization(case: Case) -> str | None:
+def scaled_batch(case: Case) -> str | None:
     """One batch is the other one, scaled and shifted, as a whole or by channels."""
     for a, b in _of_one_shape(case):
         if a.dtype.kind not in "fiu" or b.dtype.kind not in "fiu" or not np.ptp(a) or not np.ptp(b):
@@ -63,4 +63,4 @@ def _of_one_shape(case: Case) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(a, b) for a, b in case.batch if a.shape == b.shape and a.ndim] if case.quantity == BATCH else []
 
 
-RULES: tuple[Rule, ...] = (order_of_samples, normalization)
+RULES: tuple[Rule, ...] = (order_of_samples, scaled_batch)
