@@ -26,7 +26,7 @@ class Called:
     """A call of a module that has begun."""
 
     def __init__(self, module: Any, outermost: Optional["Called"]):
-        self.module = weakref.ref(module)
+        self.module = module
         self.outermost = outermost or self
         self.content: dict[str, Any] = {}
         self.nodes: set[int] = set()  # numbers of the nodes of the graph that made what it returned
@@ -162,12 +162,12 @@ class Calls:
                 needed.update(one.content["inputs"].values())
         written = [one for one in self.waiting if one.done and one.outermost in kept]
         self.waiting = [one for one in self.waiting if one.outermost not in kept]
-        called = [(one, one.module()) for one in written]
-        paths = self.paths([module for _, module in called if module is not None])
-        for one, module in called:
-            if module is not None and not _is_wrapper(module):
-                self.number += 1
-                module_calls.write_call(step, self.number, paths[id(module)], type(module).__name__, **one.content)
+        written = [one for one in written if not _is_wrapper(one.module)]
+        paths = self.paths([one.module for one in written])
+        for one in written:
+            self.number += 1
+            path = paths[id(one.module)]
+            module_calls.write_call(step, self.number, path, type(one.module).__name__, **one.content)
 
     def paths(self, called: list[Any]) -> dict[int, str]:
         """The path of each module, by its identity, from the largest one that it is part of."""
@@ -182,12 +182,15 @@ class Calls:
         return {key: f"{self.prefix(root)}{name}".rstrip(".") for key, (root, name) in found.items()}
 
     def prefix(self, root: Any) -> str:
-        """What paths begin with: nothing in the first model, `1:` in the next; the class of one without weights, as a loss."""
-        if next(iter(root.parameters()), None) is None:
-            return f"{type(root).__name__}."
-        known = [reference() for reference in self.roots]
-        place = next((place for place, one in enumerate(known) if one is root), len(known))
-        if place == len(known):
+        """What paths begin with: nothing in the first model, `1:` in the next, the class of one without weights of its own."""
+        known = modules.known_modules()
+        if not any(one is root for one in known):  # as a loss, or a part of a model that was put together for this call
+            weights = {key for one in known for key, _ in modules.names_in(one)}
+            if not {key for key, _ in modules.names_in(root)} - weights:
+                return f"{type(root).__name__}."
+        roots = [reference() for reference in self.roots]
+        place = next((place for place, one in enumerate(roots) if one is root), len(roots))
+        if place == len(roots):
             self.roots.append(weakref.ref(root))
         return f"{place}:" if place else ""
 
