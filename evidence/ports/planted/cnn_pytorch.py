@@ -8,7 +8,7 @@ import argparse
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 parser = argparse.ArgumentParser()
 parser.add_argument("data")
@@ -38,8 +38,8 @@ class Network(nn.Module):
         self.dense = nn.Linear(16 * 6 * 6, 10)
 
     def forward(self, images: Tensor) -> Tensor:
-        x = self.pool(F.relu(self.norm1(self.conv1(images))))
-        x = F.relu(self.norm2(self.conv2(x)))
+        x = self.pool(functional.relu(self.norm1(self.conv1(images))))
+        x = functional.relu(self.norm2(self.conv2(x)))
         return self.dense(x.flatten(1))
 
 
@@ -50,7 +50,7 @@ network.load_state_dict({name: torch.from_numpy(data[name]) for name in data if 
 optimizer = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9)
 losses = []
 for batch, truth in zip(images.split(8), labels.split(8), strict=True):
-    loss = F.cross_entropy(network(batch), truth)
+    loss = functional.cross_entropy(network(batch), truth)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -20,7 +20,9 @@ def gates(array: np.ndarray) -> np.ndarray:
     """The gates of a PyTorch checkpoint, which are input, forget, cell, output, as in Keras."""
     first, second, third, fourth = np.split(array, 4)
     # The fault takes them for ONNX' order: input, output, forget, cell.
-    return np.concatenate([first, third, fourth, second] if options.fault == "gates" else [first, second, third, fourth])
+    return np.concatenate(
+        [first, third, fourth, second] if options.fault == "gates" else [first, second, third, fourth]
+    )
 
 
 network = keras.Sequential(

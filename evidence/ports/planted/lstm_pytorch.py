@@ -8,7 +8,7 @@ import argparse
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 parser = argparse.ArgumentParser()
 parser.add_argument("data")
@@ -34,7 +34,7 @@ optimizer = torch.optim.SGD([weight for weight in network.parameters() if weight
 series, labels = torch.from_numpy(data["series"]), torch.from_numpy(data["labels"]).long()
 losses = []
 for batch, truth in zip(series.split(8), labels.split(8), strict=True):
-    loss = F.cross_entropy(network(batch), truth)
+    loss = functional.cross_entropy(network(batch), truth)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

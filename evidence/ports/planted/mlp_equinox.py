@@ -29,7 +29,9 @@ class Network(eqx.Module):
     def __init__(self, key: jax.Array) -> None:
         sizes = ((32, 64), (64, 64), (64, 10))
         keys = jax.random.split(key, 3)
-        self.dense1, self.dense2, self.dense3 = (eqx.nn.Linear(*size, key=key) for size, key in zip(sizes, keys, strict=True))
+        self.dense1, self.dense2, self.dense3 = (
+            eqx.nn.Linear(*size, key=key) for size, key in zip(sizes, keys, strict=True)
+        )
 
     def __call__(self, row: jax.Array, keep: jax.Array) -> jax.Array:
         x = jax.nn.relu(self.dense1(row)) * keep / 0.75
@@ -38,10 +40,12 @@ class Network(eqx.Module):
 
 def load(network: Network) -> Network:
     """Takes the weights of a PyTorch checkpoint."""
-    for name in ("dense1", "dense2", "dense3"):
-        arrays = [jnp.asarray(data[f"{name}.{kind}"]) for kind in ("weight", "bias")]
-        network = eqx.tree_at(lambda n: [getattr(n, name).weight, getattr(n, name).bias], network, arrays)
-    return network
+    names = [(layer, kind) for layer in ("dense1", "dense2", "dense3") for kind in ("weight", "bias")]
+    return eqx.tree_at(
+        lambda network: [getattr(getattr(network, layer), kind) for layer, kind in names],
+        network,
+        [jnp.asarray(data[f"{layer}.{kind}"]) for layer, kind in names],
+    )
 
 
 def uncorrected_adam(rate: float, eps: float, b1: float = 0.9, b2: float = 0.999) -> optax.GradientTransformation:

@@ -8,7 +8,7 @@ import argparse
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 parser = argparse.ArgumentParser()
 parser.add_argument("data")
@@ -33,8 +33,8 @@ class Network(nn.Module):
         self.dropout = Dropout()
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
-        x = self.dropout(F.relu(self.dense1(x)), keep)
-        return self.dense3(F.relu(self.dense2(x)))
+        x = self.dropout(functional.relu(self.dense1(x)), keep)
+        return self.dense3(functional.relu(self.dense2(x)))
 
 
 def draw(network: Network) -> None:
@@ -67,7 +67,7 @@ steps = 4 if options.optimizer == "warmup" else 1
 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / steps))
 losses = []
 for batch, kept, truth in zip(rows.split(16), keep.split(16), labels.long().split(16), strict=True):
-    loss = F.cross_entropy(network(batch, kept), truth, label_smoothing=0.1)
+    loss = functional.cross_entropy(network(batch, kept), truth, label_smoothing=0.1)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

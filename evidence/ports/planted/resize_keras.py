@@ -24,6 +24,8 @@ network = keras.Sequential(
 )
 for name in ("conv1", "conv2"):  # the weights of a PyTorch checkpoint
     network.get_layer(name).set_weights([data[f"{name}.weight"].transpose(2, 3, 1, 0), data[f"{name}.bias"]])
-network.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mean_squared_error", jit_compile=False)  # XLA shows no gradients
+network.compile(
+    keras.optimizers.SGD(0.1, momentum=0.9), "mean_squared_error", jit_compile=False
+)  # XLA shows no gradients
 history = network.fit(data["images"], data["targets"], batch_size=4, shuffle=False, verbose=0)
 print("loss", history.history["loss"][0])

@@ -8,7 +8,7 @@ import argparse
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 parser = argparse.ArgumentParser()
 parser.add_argument("data")
@@ -25,7 +25,7 @@ class Network(nn.Module):
         self.resize = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=options.fault == "corners")
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.conv2(self.resize(F.relu(self.conv1(images))))
+        return self.conv2(self.resize(functional.relu(self.conv1(images))))
 
 
 network = Network()
@@ -34,7 +34,7 @@ optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
 images, targets = (torch.from_numpy(data[name]).permute(0, 3, 1, 2) for name in ("images", "targets"))
 losses = []
 for batch, target in zip(images.split(4), targets.split(4), strict=True):
-    loss = F.mse_loss(network(batch), target)
+    loss = functional.mse_loss(network(batch), target)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

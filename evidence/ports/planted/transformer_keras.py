@@ -52,8 +52,8 @@ class MLP(layers.Layer):
 class Block(layers.Layer):
     def __init__(self, **settings) -> None:
         super().__init__(**settings)
-        self.norm1, self.attention = layers.LayerNormalization(epsilon=1e-5, name="norm1"), Attention(name="attention")
-        self.norm2, self.mlp = layers.LayerNormalization(epsilon=1e-5, name="norm2"), MLP(name="mlp")
+        self.norm1, self.attention = layers.LayerNormalization(epsilon=1e-3, name="norm1"), Attention(name="attention")
+        self.norm2, self.mlp = layers.LayerNormalization(epsilon=1e-3, name="norm2"), MLP(name="mlp")
 
     def call(self, x):
         if options.fault == "norm_place":  # after the sum, as in the first transformer
@@ -70,7 +70,9 @@ def load(network: keras.Model) -> None:
     network.get_layer("head").set_weights([data["head.weight"].T])
     for number in range(2):
         name, block = f"blocks.{number}", network.get_layer(f"block{number}")
-        for part, array in zip("query key value".split(), np.split(data[f"{name}.attention.qkv.weight"], 3), strict=True):
+        for part, array in zip(
+            ("query", "key", "value"), np.split(data[f"{name}.attention.qkv.weight"], 3), strict=True
+        ):
             getattr(block.attention, part).set_weights([array.T.reshape(32, 4, 8)])
         block.attention.out.set_weights([data[f"{name}.attention.out.weight"].T.reshape(4, 8, 32)])
         parts = {"norm1": block.norm1, "norm2": block.norm2, "mlp.fc1": block.mlp.fc1, "mlp.fc2": block.mlp.fc2}
@@ -84,7 +86,7 @@ network = keras.Sequential(
         layers.Embedding(40, 32, name="embedding"),
         Block(name="block0"),
         Block(name="block1"),
-        layers.LayerNormalization(epsilon=1e-5, name="norm"),
+        layers.LayerNormalization(epsilon=1e-3, name="norm"),
         layers.Dense(40, use_bias=False, name="head"),
     ]
 )
@@ -94,7 +96,5 @@ reduction = "sum_over_batch_size" if options.fault == "masked_mean" else "mean_w
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=reduction)
 network.compile(keras.optimizers.SGD(0.1, momentum=0.9), loss, jit_compile=False)  # XLA shows no gradients
 tokens = data["tokens"]
-history = network.fit(
-    tokens[:, :-1], tokens[:, 1:], sample_weight=data["mask"], batch_size=4, shuffle=False, verbose=0
-)
+history = network.fit(tokens[:, :-1], tokens[:, 1:], sample_weight=data["mask"], batch_size=4, shuffle=False, verbose=0)
 print("loss", history.history["loss"][0])

@@ -54,8 +54,8 @@ class MLP(nnx.Module):
 
 class Block(nnx.Module):
     def __init__(self, rngs: nnx.Rngs) -> None:
-        self.norm1, self.attention = nnx.LayerNorm(32, epsilon=1e-5, rngs=rngs), Attention(rngs)
-        self.norm2, self.mlp = nnx.LayerNorm(32, epsilon=1e-5, rngs=rngs), MLP(rngs)
+        self.norm1, self.attention = nnx.LayerNorm(32, epsilon=1e-3, rngs=rngs), Attention(rngs)
+        self.norm2, self.mlp = nnx.LayerNorm(32, epsilon=1e-3, rngs=rngs), MLP(rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         x = x + self.attention(self.norm1(x))
@@ -66,7 +66,7 @@ class Network(nnx.Module):
     def __init__(self, rngs: nnx.Rngs) -> None:
         self.embedding = nnx.Embed(40, 32, rngs=rngs)
         self.blocks = nnx.List([Block(rngs), Block(rngs)])
-        self.norm = nnx.LayerNorm(32, epsilon=1e-5, rngs=rngs)
+        self.norm = nnx.LayerNorm(32, epsilon=1e-3, rngs=rngs)
         self.head = nnx.Linear(32, 40, use_bias=False, rngs=rngs)
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
@@ -82,7 +82,9 @@ def load(network: Network) -> None:
     network.norm.scale[...], network.norm.bias[...] = data["norm.weight"], data["norm.bias"]
     for number, block in enumerate(network.blocks):
         name, attention = f"blocks.{number}", block.attention
-        for part, array in zip("query key value".split(), np.split(data[f"{name}.attention.qkv.weight"], 3), strict=True):
+        for part, array in zip(
+            ("query", "key", "value"), np.split(data[f"{name}.attention.qkv.weight"], 3), strict=True
+        ):
             getattr(attention, part).kernel[...] = array.T.reshape(32, 4, 8)
         attention.out.kernel[...] = data[f"{name}.attention.out.weight"].T.reshape(4, 8, 32)
         for part in ("norm1", "norm2"):
