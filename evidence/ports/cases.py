@@ -1,0 +1,86 @@
+"""The pairs of programs, and what is true of each.
+
+A pair is run twice: as it stands, where both programs do the same, and with a fault in one of them. The sound pair is as
+important: a tool that finds faults must be silent about the look-alike.
+"""
+
+from dataclasses import dataclass
+
+ENVIRONMENTS = {"pytorch": "pytorch", "keras": "tensorflow"} | dict.fromkeys(
+    ("nnx", "linen", "equinox", "haiku", "optax", "jax"), "jax"
+)
+"""The environment of a program, by the last word of its name."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two programs that do the same."""
+
+    name: str
+    programs: tuple[str, str]
+    """Paths without `.py`, from this folder."""
+    data: str = ""
+    """The file that both read, of those that data.py writes."""
+    options: str = ""
+    """Words for both programs."""
+    drawn: bool = False
+    """Each draws its own initial weights: equal is only what they are drawn from."""
+    note: str = ""
+    """What the two were given so that they are the same."""
+
+
+@dataclass(frozen=True)
+class Fault(Pair):
+    """A pair, and a fault that `--fault NAME` plants into one of its programs."""
+
+    faulty: int = 0
+    """Which of the two programs has the fault: 0 or 1."""
+    quantity: str = ""
+    """Where the two first do not agree: batch, initial weights, module NAME, loss, gradients, optimizer, weights, buffers."""
+    cause: str = ""
+    """Pattern of the words that name the fault."""
+    source: str = ""
+    """The public report that a fault was rebuilt from."""
+
+
+def planted(name: str, programs: tuple[str, str], faulty: int, quantity: str, cause: str, options: str = "") -> Fault:
+    model = programs[0].partition("_")[0]
+    paths = f"planted/{programs[0]}", f"planted/{programs[1]}"
+    return Fault(name, paths, model, options, name == "initializer", faulty=faulty, quantity=quantity, cause=cause)
+
+
+CNN = "cnn_pytorch", "cnn_nnx", "cnn_keras"
+MLP = "mlp_pytorch", "mlp_linen", "mlp_keras", "mlp_equinox", "mlp_haiku"
+TRANSFORMER = "transformer_pytorch", "transformer_nnx", "transformer_keras"
+
+FAULTS = (
+    # PyTorch and JAX
+    planted("padding", (CNN[0], CNN[1]), 1, "module conv2", r"SAME|asymmetric"),
+    planted("variance", (CNN[0], CNN[1]), 0, "buffers", r"biased|n - 1"),
+    planted("initializer", (MLP[0], MLP[1]), 1, "initial weights", r"fan_(in|out)", "--own-weights"),
+    planted("correction", (MLP[0], MLP[3]), 1, "weights", r"bias correction", "--optimizer adam"),
+    planted("decay", (MLP[0], MLP[3]), 0, "optimizer", r"coupled|decay", "--optimizer adamw"),
+    planted("dropout", (MLP[0], MLP[4]), 1, "module dropout", r"scale|1 - p"),
+    planted("warmup", (MLP[0], MLP[1]), 1, "weights", r"learning rate", "--optimizer warmup"),
+    planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, "module blocks.0.mlp", r"tanh|approximat"),
+    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, "module blocks.0.attention", r"rotary|interleaved"),
+    planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, "module blocks.0.attention", r"bfloat16"),
+    # PyTorch and Keras
+    planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"momentum"),
+    planted("pooling", (CNN[0], CNN[2]), 0, "module pool", r"padding|count_include_pad"),
+    planted("adam_epsilon", (MLP[0], MLP[2]), 1, "weights", r"epsilon", "--optimizer adam"),
+    planted("smoothing", (MLP[0], MLP[2]), 1, "loss", r"smooth"),
+    planted("norm_epsilon", (TRANSFORMER[0], TRANSFORMER[2]), 0, "module blocks.0.norm1", r"epsilon"),
+    planted("gates", ("lstm_pytorch", "lstm_keras"), 1, "module lstm", r"gate"),
+    planted("corners", ("resize_pytorch", "resize_keras"), 0, "module resize", r"align_corners|corner"),
+    # Keras and JAX
+    planted("normalization", (CNN[2], CNN[1]), 1, "batch", r"normaliz|mean|scale"),
+    planted("order", (MLP[2], MLP[1]), 1, "batch", r"order|permut"),
+    planted("sum", (MLP[2], MLP[1]), 0, "loss", r"\bsum"),
+    planted("clip_value", (MLP[2], MLP[1]), 1, "optimizer", r"clip.*(value|norm)", "--optimizer clipped"),
+    planted("clip_layers", (MLP[2], MLP[4]), 0, "optimizer", r"clip.*(layer|global|each)", "--optimizer clipped"),
+    planted("masked_mean", (TRANSFORMER[2], TRANSFORMER[1]), 0, "loss", r"mask"),
+    planted(
+        "norm_place", (TRANSFORMER[2], TRANSFORMER[1]), 0, "module block0", r"(pre|post)-norm|norm.*(before|after)"
+    ),
+)
