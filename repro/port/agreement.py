@@ -1,5 +1,6 @@
 """Agreement of two arrays: the same bits, or as near as rounding is measured to be."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,16 +65,13 @@ class Noise:
 
     def __init__(self, side: Side):
         self.calls: list[tuple[int, float]] = []
-        largest = ROUNDING
-        for call in side.calls:
-            largest = max(
-                [
-                    largest,
-                    *(_error(call.outputs[name], call.exact[name]) for name in call.exact if name in call.outputs),
-                ]
-            )
-            self.calls.append((call.number, largest))
         self.measured = any(call.exact for call in side.calls)
+        largest = ROUNDING
+        for place, call in enumerate(side.calls, 1):
+            errors = [_error(call.outputs[name], exact) for name, exact in call.exact.items() if name in call.outputs]
+            # Without a measurement: a random walk of half units in the last place, a step for each call.
+            largest = max([largest, *errors]) if self.measured else ROUNDING * math.sqrt(place)
+            self.calls.append((call.number, largest))
         self.forward = largest
         """Relative noise at the end of the forward pass."""
         self.gradients = {
@@ -98,10 +96,8 @@ def _error(ours: np.ndarray, exact: np.ndarray) -> float:
     return distance.relative if np.isfinite(distance.distance) else 0.0
 
 
-def allowed(a: float, b: float, measured: tuple[bool, bool]) -> float:
-    """The relative distance that the noise of two sides explains; a side without a measurement is taken to round as the other."""
-    if measured[0] != measured[1]:
-        a = b = a if measured[0] else b
+def allowed(a: float, b: float) -> float:
+    """The relative distance that the noise of two sides explains."""
     return MARGIN * min(a + b, ALIKE * min(a, b))
 
 

@@ -1,13 +1,13 @@
 """Forward passes side by side: the first place whose inputs agree and whose results do not."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from repro.port.agreement import Apart, Noise, allowed, nearest, same_samples
-from repro.port.matching import Matching
-from repro.port.side import Called, Side
+from repro.port.matching import Match, Matching, units
+from repro.port.side import Arrays, Called, Side
 
 
 @dataclass(frozen=True)
@@ -69,32 +69,54 @@ class Forward:
 
     def __init__(self, a: Side, b: Side, matching: Matching, noise: tuple[Noise, Noise]):
         self.sides, self.matching, self.noise = (a, b), matching, noise
-        self.measured = noise[0].measured, noise[1].measured
         self.layers = [self.layer(*both) for both in self.pairs()]
 
     def pairs(self) -> list[tuple[Called, Called]]:
         """The calls of both sides that use the same weights, in A's order: the n-th with the n-th."""
         used: dict[str, int] = {}
         pairs = []
-        theirs = [call for call in self.sides[1].calls if call.weights]
         for call in self.sides[0].calls:
             match = next((m for name in call.weights.values() if (m := self.matching.of(name))), None)
-            if match is None:
+            if match is None or match.a[0] not in call.weights.values():
                 continue
-            use = used[match.a[0]] = used.get(match.a[0], 0) + (call.name == self._owner(match.a[0]))
-            same = [other for other in theirs if {*other.weights.values()} & {*match.b}]
-            names = [*dict.fromkeys(other.name for other in same)]
-            same = [other for other in same if other.name == names[0]]
-            if use and use <= len(same):
-                pairs.append((call, same[use - 1]))
+            use = used[match.a[0]] = used.get(match.a[0], 0) + 1
+            both = [self._calls(side, names, use) for side, names in zip(self.sides, (match.a, match.b), strict=True)]
+            if all(both):
+                a, b = (of[0] if len(of) == 1 else joined(of) for of in both)
+                pairs.append((a, b if len(both[0]) == len(both[1]) else self._in_order(match, a, b)))
         return pairs
 
-    def _owner(self, weight: str) -> str:
-        owner = self.sides[0].owner(weight)
-        return owner.name if owner else ""
+    def _calls(self, side: Side, names: tuple[str, ...], use: int) -> list[Called]:
+        """The calls that use some weights for the n-th time: one for each module that holds them."""
+        owners = dict.fromkeys(owner.name for name in names if (owner := side.owner(name)))
+        uses = [
+            [call for call in side.calls if call.name == owner and {*call.weights.values()} & {*names}]
+            for owner in owners
+        ]
+        return [calls[use - 1] for calls in uses] if uses and all(len(calls) >= use for calls in uses) else []
+
+    def _in_order(self, match: Match, a: Called, b: Called) -> Called:
+        """B's call with the units of its result in A's order, where several weights are one on one of the sides."""
+        order = units(match, self.sides[0].weights, self.sides[1].weights)
+        ours, theirs = _first(a.outputs), _first(b.outputs)
+        if (
+            order is None
+            or ours is None
+            or theirs is None
+            or order.size * len(ours) > theirs.size
+            or theirs.size % order.size
+        ):
+            return b
+        wide = {name: array.reshape(-1, order.size)[:, order].reshape(-1) for name, array in b.outputs.items()}
+        return replace(
+            b,
+            outputs={
+                name: array.reshape(ours.shape) if array.size == ours.size else array for name, array in wide.items()
+            },
+        )
 
     def allowed(self, a: Called, b: Called) -> float:
-        return allowed(self.noise[0].at(a), self.noise[1].at(b), self.measured)
+        return allowed(self.noise[0].at(a), self.noise[1].at(b))
 
     def layer(self, a: Called, b: Called) -> Layer:
         limit = self.allowed(a, b)
@@ -109,7 +131,7 @@ class Forward:
     def ends(self) -> tuple[Apart, np.ndarray, np.ndarray] | None:
         """How far apart the results of the whole models are; None where their shapes are not comparable."""
         best = None
-        limit = allowed(self.noise[0].forward, self.noise[1].forward, self.measured)
+        limit = allowed(self.noise[0].forward, self.noise[1].forward)
         for x in _last(self.sides[0]):
             for y in _last(self.sides[1]):
                 both = nearest(x, y, limit)
@@ -120,16 +142,13 @@ class Forward:
     def place(self) -> Place | None:
         """The first place where the sides part; None if the results of the models agree."""
         ends = self.ends()
-        if ends and ends[0].agrees:
-            return None
+        agree = ends is not None and ends[0].agrees
         for number, layer in enumerate(self.layers):
-            if not layer.inputs_agree:
+            if not layer.inputs_agree and not (agree and _is_near(layer.inputs)):
                 return self._between(number)
-            if not layer.outputs_agree and not self._recovers(number):
+            if not agree and not layer.outputs_agree and not self._recovers(number):
                 return self._within(layer, number)
-        if not self.layers:
-            return None
-        return self._between(len(self.layers))
+        return self._between(len(self.layers)) if self.layers and not agree else None
 
     def _recovers(self, number: int) -> bool:
         """True if what comes next agrees again, as where one side's layer holds the activation, too."""
@@ -173,6 +192,36 @@ class Forward:
                 if agree:
                     pairs.append(_closest_pair([*ours.values()], [*theirs.values()]))
         return pairs
+
+
+def joined(calls: list[Called]) -> Called:
+    """Several calls with one input as one, as of query, key and value: their results one after another."""
+
+    def one_after_another(results: list[Arrays]) -> Arrays:
+        arrays = [_first(of) for of in results]
+        rows = [array.reshape(*array.shape[:2], -1) for array in arrays if array is not None]
+        alike = len(rows) == len(calls) and len({array.shape[:-1] for array in rows}) == 1
+        return {"": np.concatenate(rows, -1)} if alike else {}
+
+    return replace(
+        calls[0],
+        name=" + ".join(call.name for call in calls),
+        number=max(call.number for call in calls),
+        outputs=one_after_another([call.outputs for call in calls]) or calls[0].outputs,
+        exact=one_after_another([call.exact for call in calls]),
+        weights={
+            f"{place}.{name}": weight for place, call in enumerate(calls) for name, weight in call.weights.items()
+        },
+    )
+
+
+def _first(arrays: Arrays) -> np.ndarray | None:
+    return next(iter(arrays.values()), None)
+
+
+def _is_near(apart: Apart | None) -> bool:
+    """True if a distance is beyond what rounding explains, and not far: where the results agree, it is noise."""
+    return apart is None or apart.distance <= 8 * apart.bound
 
 
 def _feeds_on_input(layer: Layer, later: Layer) -> bool:

@@ -1,8 +1,10 @@
 """Which weights of two sides belong together: by their values, their owners, their shapes and the order of calls."""
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -178,12 +180,9 @@ class Matcher:
         plain = Layout(np.arange(size) if len(ours) > 1 else np.arange(size).reshape(weights[0][ours[0]].shape), "")
         if len(ours) != len(match.a) or len(theirs) != len(match.b) or any(weights[0][name].ndim != 1 for name in ours):
             return plain
-        units = _units(match, *weights)
-        return (
-            Layout(units, match.layout.words if len(ours) + len(theirs) > 2 else "")
-            if units is not None and units.size == size
-            else plain
-        )
+        order = units(match, *weights)
+        words = match.layout.words if len(ours) + len(theirs) > 2 else ""
+        return Layout(order, words) if order is not None and order.size == size else plain
 
     def by_order(self) -> list[tuple[str, list[str]]]:
         """The rest, by shapes, in the order of calls; those of which both sides have other numbers are ambiguous."""
@@ -249,28 +248,40 @@ def _alike(
             yield ours, theirs
 
 
-def _units(match: Match, ours: Arrays, theirs: Arrays) -> np.ndarray | None:
-    """For each unit of the matched matrices of A, its place among those of B; None where that does not follow."""
+def units(match: Match, ours: Arrays, theirs: Arrays) -> np.ndarray | None:
+    """For each unit of the matched matrices of A, its place among those of B; None where that does not follow.
+
+    A unit is a place along the axes of the results, at the beginning of a weight or at its end: int64[units].
+    """
     starts = np.cumsum([0, *(theirs[name].size for name in match.b)])
     takes = np.split(match.layout.take.reshape(-1), np.cumsum([ours[name].size for name in match.a])[:-1])
-    for axis_a in (0, -1):
-        for axis_b in (-1, 0):
-            offsets = np.cumsum([0, *(theirs[name].shape[axis_b] for name in match.b)])
-            units = []
-            for name, take in zip(match.a, takes, strict=True):
-                part = np.searchsorted(starts, take, "right") - 1
-                place = np.empty(take.size, np.int64)
-                for number, other in enumerate(match.b):
-                    inside = part == number
-                    index = np.unravel_index(take[inside] - starts[number], theirs[other].shape)[axis_b]
-                    place[inside] = index + offsets[number]
-                lines = np.moveaxis(place.reshape(ours[name].shape), axis_a, 0).reshape(ours[name].shape[axis_a], -1)
-                if not (lines == lines[:, :1]).all():
-                    break
-                units.append(lines[:, 0])
-            else:
-                return np.concatenate(units)
+    for front, end in product(
+        _matrices([ours[name] for name in match.a]), _matrices([theirs[name] for name in match.b])
+    ):
+        offsets = np.cumsum([0, *(shape[axis] for shape, axis in end)])
+        order = []
+        for (shape, axis), take in zip(front, takes, strict=True):
+            part = np.searchsorted(starts, take, "right") - 1
+            place = np.empty(take.size, np.int64)
+            for number, (other, other_axis) in enumerate(end):
+                inside = part == number
+                place[inside] = np.unravel_index(take[inside] - starts[number], other)[other_axis] + offsets[number]
+            lines = np.moveaxis(place.reshape(shape), axis, 0)
+            if not (lines == lines[:, :1]).all():
+                break
+            order.append(lines[:, 0])
+        else:
+            result = np.concatenate(order)
+            if np.array_equal(np.sort(result), np.arange(offsets[-1])):
+                return np.asarray(result)
     return None
+
+
+def _matrices(arrays: list[np.ndarray]) -> Iterator[list[tuple[tuple[int, int], int]]]:
+    """The ways to see arrays of as many axes as matrices, and which axis has the units: shapes and axes."""
+    if len({array.ndim for array in arrays}) == 1 and arrays[0].ndim > 1:
+        for cut, axis in product(range(1, arrays[0].ndim), (0, 1)):
+            yield [((math.prod(array.shape[:cut]), math.prod(array.shape[cut:])), axis) for array in arrays]
 
 
 def _by_words(ours: list[str], theirs: list[str]) -> list[tuple[str, str]] | None:

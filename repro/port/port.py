@@ -1,12 +1,13 @@
 """The comparison of two records of different frameworks: what agrees, and the first that does not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from repro.compare.reasons.case import Reason
 from repro.errors import UsageError
 from repro.files import read
 from repro.port.causes import reason
+from repro.port.causes.initial import drawn_anew
 from repro.port.forward import Layer, Place
 from repro.port.matching import Matcher, Matching
 from repro.port.quantities import Checks, Quantity
@@ -14,6 +15,7 @@ from repro.port.side import Side
 from repro.record.record import Record
 
 LARGEST_FILE = 1 << 20
+DRAWN = drawn_anew.name
 
 
 @dataclass
@@ -39,9 +41,8 @@ class Port:
         """The reason not to say that two sides without a difference agree."""
         if self.matching.ambiguous:
             return "not all weights were matched"
-        unknown = [quantity.name for quantity in self.quantities if quantity.verdict == "unknown"]
-        needed = [name for name in unknown if name in NEEDED]
-        return f"{needed[0]}: not seen on both sides" if needed else None
+        unknown = [one for one in self.quantities if one.verdict == "unknown" and one.name in NEEDED]
+        return f"the {unknown[0].name} are not compared: {unknown[0].text}" if unknown else None
 
 
 NEEDED = ("initial weights", "weights of step 2")
@@ -66,6 +67,10 @@ def compare(a: Record, b: Record, pairs: Path | None = None) -> Port:
     if port.first:
         checks.case.quantity, checks.case.names = port.first.name, port.first.names
         port.why = reason(checks.case)
+        if port.why and port.why.rule == DRAWN:
+            # Other draws are no fault, and all that comes after them differs.
+            port.quantities = quantities[:1] + [replace(port.first, verdict="unknown", text=port.why.text)]
+            port.layers, port.place, port.why = [], None, None
     return port
 
 

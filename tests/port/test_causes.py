@@ -138,7 +138,7 @@ STEPS = [
     (
         "bias correction",
         adam(),
-        adam(corrected=False, epsilon=1e-3 * math.sqrt(0.001)),
+        adam(corrected=False),
         "weights of step 2",
         "B does not correct the bias",
     ),

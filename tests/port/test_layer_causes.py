@@ -251,7 +251,6 @@ INITIAL = [
         {"deviation": 0.1, "uniform": True},
         "normal of deviation 0.09957 in A, uniform",
     ),
-    ("drawn anew", {"deviation": 0.1}, {"deviation": 0.1}, "from one distribution"),
     ("another constant", {"deviation": 0.1}, {"deviation": 0.1, "bias": 1.0}, "0 in A, with 1 in B"),
 ]
 
@@ -264,3 +263,10 @@ def test_initial_weights(rule: str, ours: dict, theirs: dict, words: str, tmp_pa
     assert port.first is not None
     assert port.first.name == "initial weights"
     why(port, rule, words)
+
+
+def test_weights_that_both_draw_alike_are_no_difference_and_no_agreement(tmp_path: Path) -> None:
+    port = compared(tmp_path, initialized(TORCH, 1, 0.1), initialized(JAX, 2, 0.1))
+    assert port.first is None
+    assert port.unseen is not None
+    assert "both sides draw their own numbers" in port.unseen

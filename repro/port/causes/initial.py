@@ -106,7 +106,7 @@ def _fans(a: np.ndarray, b: np.ndarray, match: Match, case: Case) -> str:
             for gain, value in GAINS.items()
             if abs(math.log(array.std() / math.sqrt(value / fan))) < error
         ]
-        named.append(fits[0] if len(fits) == 1 else "")
+        named.append(" or ".join(fits))
     return f" (variance {named[0]} in A, {named[1]} in B)" if all(named) and named[0] != named[1] else ""
 
 

@@ -87,16 +87,15 @@ def bias_correction(case: Case) -> str | None:
     """The averages are equal, and the changes differ by the factor of Adam's bias correction at the first step."""
     for a, b in _both(case):
         average, squares = a.state("average"), a.state("squares")
-        if not average or not squares or squares.factor <= 0 or "adaptive" not in (a.form.form, b.form.form):
+        if not average or not squares or squares.factor <= 0 or {a.form.form, b.form.form} != {"adaptive"}:
             continue
-        factor, ratio = average.factor / math.sqrt(squares.factor), _ratio(a, b)
-        if ratio and not _near(factor, 1, EQUAL):
-            for value, side in ((ratio, "B"), (1 / ratio, "A")):
-                if _near(value, factor, 0.01):
-                    return (
-                        f"{side} does not correct the bias of Adam's averages: its first change is {_short(factor)} times that of the "
-                        f"other side, (1 - beta1) / sqrt(1 - beta2)"
-                    )
+        factor, ratio = average.factor / math.sqrt(squares.factor), b.form.rate / a.form.rate
+        for value, side in ((ratio, "B"), (1 / ratio, "A")):
+            if not _near(factor, 1, EQUAL) and _near(value, factor, 0.01):
+                return (
+                    f"{side} does not correct the bias of Adam's averages: its first change is up to {_short(factor)} times that "
+                    f"of the other side, (1 - beta1) / sqrt(1 - beta2)"
+                )
     return None
 
 
