@@ -69,7 +69,7 @@ def compare(a: Record, b: Record, pairs: Path | None = None) -> Port:
         port.why = reason(checks.case)
         if port.why and port.why.rule == DRAWN:
             # Other draws are no fault, and all that comes after them differs.
-            port.quantities = quantities[:1] + [replace(port.first, verdict="unknown", text=port.why.text)]
+            port.quantities = [*quantities[:1], replace(port.first, verdict="unknown", text=port.why.text)]
             port.layers, port.place, port.why = [], None, None
     return port
 
