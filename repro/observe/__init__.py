@@ -6,6 +6,9 @@ hooks               the hooks into `import`, which install the watchers
 pytorch, jax, keras  the watchers: steps of each framework's optimizers
 keras_steps, keras_fit  the lines of Keras' steps; what `fit` shows
 operations          all operations of one step, in PyTorch
+pytorch_calls       calls of PyTorch's modules in the steps that --modules names
+doubles             the same step of PyTorch in float64
+dispatch            the mode that PyTorch asks before each operation
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
 by_hand             updates by hand in PyTorch

@@ -14,8 +14,8 @@ from . import watched as watched  # repro.watch finds it in sys.modules
 
 # The module that is waited for, and the files of this folder that then hook into it, in this order.
 WATCHERS = {
-    "torch": ("pytorch", "operations"),
-    "torch._dynamo": ("pytorch",),
+    "torch": ("pytorch", "operations", "pytorch_calls"),
+    "torch._dynamo": ("pytorch", "pytorch_calls"),
     "keras": ("keras",),
     "tensorflow.python.data.ops.iterator_ops": ("tf_data",),
     "jax": ("jax",),

@@ -69,9 +69,17 @@ def argument_hashes(args: Any, kwargs: Mapping[str, Any]) -> Codes:
 
 
 def hash_named(named: Iterable[tuple[str, Any]]) -> Codes:
-    """The hash of each array by its name. A note names those that cannot be read."""
-    codes = ((name, hashing.hash_or_note(array, f"an array of a module ({name})")) for name, array in named)
-    return {name: code for name, code in codes if code is not None}
+    """The hash of each array by its name. A note names those that cannot be read: no step is less observed without."""
+    codes: Codes = {}
+    for name, array in named:
+        try:
+            code = hashing.hash_leaf(array)
+        except Exception as error:
+            code = None
+            recorder.note(f"an array of a module, {name or type(array).__name__}, is not hashed: {error}")
+        if code is not None:
+            codes[name] = code
+    return codes
 
 
 def arrays(value: Any) -> Iterator[tuple[str, Any]]:
