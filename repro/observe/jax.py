@@ -15,7 +15,19 @@ import re
 import sys
 from typing import Any, Optional
 
-from . import calls, generators, hashing, jax_modules, memory, module_calls, nnx_calls, recorder, scalars, traces
+from . import (
+    calls,
+    generators,
+    hashing,
+    jax_modules,
+    jax_passes,
+    memory,
+    module_calls,
+    nnx_calls,
+    recorder,
+    scalars,
+    traces,
+)
 from .recorder import CHANGED, INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
@@ -42,9 +54,9 @@ started: set[tuple[int, int]] = set()  # process and index of those whose first 
 
 def after_jax(jax: Any) -> None:
     recorder.add_framework(jax)
-    calls.watch(jax)
     if module_calls.steps:
         jax_modules.watch(jax)
+    calls.watch(jax)
 
 
 def after_optax(optax: Any) -> None:
@@ -236,7 +248,7 @@ def report(arrays: Arrays, index: int) -> None:
             sys.modules["jax"].effects_barrier()
         _record(index, [array[:2] for array in arrays], states, False, *(array for _, _, array in arrays))
         if module_calls.steps:
-            jax_modules.flush()
+            jax_passes.flush()
         return
     if any(type(array).__name__ == "BatchTracer" for _, _, array in arrays):
         recorder.note(VMAP)

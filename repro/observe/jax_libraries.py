@@ -31,21 +31,18 @@ Around = Callable[[Callable[..., Any], Any, Any, Any, Callable[[Any], Optional[C
 """Makes a call: what is called, the module, its arguments by place and by name, and what describes the module."""
 
 
-@contextlib.contextmanager
-def met(around: Around) -> Iterator[None]:
-    """Hands each call of a module to `around`: in this thread of Linen and Haiku, in all threads of NNX and Equinox."""
-    with contextlib.ExitStack() as stack:
-        for name, describe in (("flax.linen", _linen), ("haiku", _haiku)):
-            intercept = getattr(sys.modules.get(name), "intercept_methods", None)
-            if intercept is not None:
-                stack.enter_context(intercept(_interceptor(around, describe)))
-        for name, describe in (("flax.nnx", _nnx), ("equinox", _equinox)):
-            root = getattr(sys.modules.get(name), "Module", None)
-            for kind in _subclasses(root) if root is not None else ():
-                own = vars(kind)["__call__"]
-                stack.callback(type.__setattr__, kind, "__call__", own)
-                type.__setattr__(kind, "__call__", _method(own, around, describe))
-        yield
+def meet(stack: contextlib.ExitStack, around: Around) -> None:
+    """Hands calls of modules to `around` until the stack is closed: of Linen and Haiku in this thread, of others in all."""
+    for name, describe in (("flax.linen", _linen), ("haiku", _haiku)):
+        intercept = getattr(sys.modules.get(name), "intercept_methods", None)
+        if intercept is not None:
+            stack.enter_context(intercept(_interceptor(around, describe)))
+    for name, describe in (("flax.nnx", _nnx), ("equinox", _equinox)):
+        root = getattr(sys.modules.get(name), "Module", None)
+        for kind in _subclasses(root) if root is not None else ():
+            own = vars(kind)["__call__"]
+            type.__setattr__(kind, "__call__", _method(own, around, describe))
+            stack.callback(type.__setattr__, kind, "__call__", own)
 
 
 def _interceptor(around: Around, describe: Any) -> Any:
@@ -118,7 +115,7 @@ def _nnx(module: Any) -> Called:
     for name, variable in variables.items():
         if not isinstance(variable, nnx.RngState):
             own = weights if isinstance(variable, nnx.Param) else buffers
-            own += [(".".join(filter(None, (name, path))), leaf) for path, leaf in traces.arrays(_value(variable))]
+            own += [(joined(name, path), leaf) for path, leaf in traces.arrays(_value(variable))]
     return Called(None, settings, weights, buffers)
 
 
@@ -138,22 +135,72 @@ def _parts(module: Any) -> Leaves:
     return [(traces.name_of(keys), part) for keys, part in flat]
 
 
+class Paths:
+    """Paths of modules of NNX and Equinox, which do not know theirs, in one trace."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[str, Any]] = {}  # by id: a module, which is kept alive, and its path
+        self.taken: set[str] = set()  # those that were called
+        self.trained: dict[int, str] = {}  # by id of an array: its path in what is differentiated
+
+    def learn(self, differentiated: Any) -> None:
+        """Takes the weights that the trace begins with."""
+        self.trained = {id(leaf): path for path, leaf in named(differentiated)}
+
+    def of(self, module: Any, stack: list[Any]) -> str:
+        """The path of a module that is called: in the outermost one that is called, and of that one in what is differentiated.
+
+        One that was made anew of its arrays, as by `filter_vmap`, is the first one in its caller that has the same structure
+        and was not called yet.
+        """
+        if id(module) not in self.known:
+            base = self._within(stack[-1], module) if stack else self._prefix(module)
+            for path, each in submodules(module):
+                self.known.setdefault(id(each), (joined(base, path), each))
+        path = self.known[id(module)][0]
+        self.taken.add(path)
+        return path
+
+    def _within(self, parent: Any, module: Any) -> str:
+        structure, base = sys.modules["jax"].tree_util.tree_structure, self.known.get(id(parent), ("",))[0]
+        others = [(path, each) for path, each in submodules(parent) if each is not parent]
+        alike = [joined(base, path) for path, each in others if structure(each) == structure(module)]
+        last = alike[-1] if alike else joined(base, type(module).__name__)
+        return next((path for path in alike if path not in self.taken), last)
+
+    def _prefix(self, module: Any) -> str:
+        """The path of an outermost module by the first of its weights that is differentiated; "" if none is."""
+        for path, each in submodules(module):
+            for name, leaf in (_nnx(each) if _is_nnx(each) else _equinox(each)).weights:
+                trained, own = self.trained.get(id(leaf), ""), joined(path, name)
+                if trained == own or trained.endswith(f".{own}"):
+                    return trained[: -len(own)].rstrip(".")
+        return ""
+
+
+def joined(*names: str) -> str:
+    """A path of those names that are not empty."""
+    return ".".join(filter(None, names))
+
+
+def _is_nnx(module: Any) -> bool:
+    nnx = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(module, nnx.Module)
+
+
 def submodules(root: Any) -> list[tuple[str, Any]]:
-    """The modules of NNX or Equinox in another one, itself first, each with its path."""
-    nnx, equinox = sys.modules.get("flax.nnx"), sys.modules.get("equinox")
-    if nnx is not None and isinstance(root, nnx.Module):
-        walked = [(".".join(map(str, path)), node) for path, node in nnx.iter_modules(root)]
-        return sorted(walked, key=lambda each: each[0].count(".") if each[0] else -1)
-    if equinox is not None and isinstance(root, equinox.Module):
+    """A module of NNX or Equinox, and those in it, each with its path."""
+    if not _is_nnx(root):
         return [("", root), *_below(root, "")]
-    return [("", root)]
+    inner = [(".".join(map(str, path)), each) for path, each in sys.modules["flax.nnx"].iter_modules(root) if path]
+    return [("", root), *inner]
 
 
 def _below(module: Any, path: str) -> Iterator[tuple[str, Any]]:
     """The modules of Equinox within another one, at any depth."""
     for name, part in _parts(module):
         if isinstance(part, sys.modules["equinox"].Module):
-            own = ".".join(filter(None, (path, name)))
+            own = joined(path, name)
             yield own, part
             yield from _below(part, own)
 
@@ -171,7 +218,7 @@ def named(tree: Any) -> Leaves:
     )
     flat, _ = tree_util.tree_flatten_with_path(tree, is_leaf=lambda node: isinstance(node, nnx.Variable))
     return [
-        (".".join(filter(None, (traces.name_of(keys), path))), array)
+        (joined(traces.name_of(keys), path), array)
         for keys, leaf in flat
         for path, array in traces.arrays(_value(leaf) if isinstance(leaf, nnx.Variable) else leaf)
     ]
@@ -179,13 +226,6 @@ def named(tree: Any) -> Leaves:
 
 def _value(variable: Any) -> Any:
     return variable.get_value() if hasattr(variable, "get_value") else variable.value
-
-
-def weights(module: Any) -> Leaves:
-    """The weights of a module of NNX or Equinox, without those of modules within it."""
-    nnx = sys.modules.get("flax.nnx")
-    of_nnx = nnx is not None and isinstance(module, nnx.Module)
-    return (_nnx(module) if of_nnx else _equinox(module)).weights
 
 
 def training(settings: dict[str, Any], kwargs: dict[str, Any]) -> Optional[bool]:
