@@ -148,7 +148,7 @@ def mobilenet(generator: np.random.Generator) -> Arrays:
     arrays: Arrays = {}
 
     def conv(name: str, norm_name: str, *shape: int) -> None:
-        arrays[f"{name}.weight"] = weight(generator, *shape) * np.float32(1.5)
+        arrays[f"{name}.weight"] = weight(generator, *shape)
         arrays.update(norm(generator, norm_name, shape[0]))
         arrays[f"{norm_name}.running_mean"] = near(generator, 0, shape[0])
         arrays[f"{norm_name}.running_var"] = near(generator, 1, shape[0])
