@@ -11,14 +11,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from repro.compare.reasons import GROUPS, whole
-from repro.compare.reasons.case import GUESS, HASHES, RUNS, Rule
+from repro.compare.reasons.case import ARRAYS, GUESS, HASHES, RUNS, Rule
+from repro.port.causes import GROUPS as PORTS
 from repro.verify import dependence
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import COMMAND_QUESTIONS
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
 TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
+EVIDENCE = {
+    HASHES: "the hashes prove it",
+    RUNS: "runs tested it",
+    ARRAYS: "each side's arrays follow from its own formula",
+    GUESS: "a guess",
+}
 MORE = {whole: (whole.other_numerics,)}
 """Rules that are asked before all others."""
 
@@ -49,6 +55,8 @@ def tables() -> str:
     lines += [row(dependence.NAME, dependence.MEANING, EVIDENCE[dependence.EVIDENCE], dependence.REMEDY)]
     lines += ["", "## A change makes a difference", "", row("question", "what the answer says"), "|---|---|"]
     lines += [row(f"`{one.name}`", one.meaning) for one in COMMAND_QUESTIONS if one.meaning and not one.control]
+    lines += ["", "## Two sides of a port do not agree", ""]
+    lines += table(tuple(rule for group in PORTS for rule in group.RULES))
     return "\n".join([*lines, ""])
 
 

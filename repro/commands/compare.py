@@ -16,7 +16,10 @@ def parser() -> Parser:
     made = Parser(
         "compare",
         "say whether two runs are the same, where they first diverge, and why",
-        ("repro compare [--narrow] [--bisect] [--trust] A B",),
+        (
+            "repro compare [--narrow] [--bisect] [--trust] A B",
+            "repro compare --port [--pairs FILE] [--page FILE.html] A B",
+        ),
         run,
         epilog="Exit codes: 0 the same; 3 different; 4 inconclusive.",
     )
@@ -37,6 +40,18 @@ def parser() -> Parser:
         action="store_true",
         help="with --narrow or --bisect: run commands that another user or machine recorded",
     )
+    made.add_argument(
+        "--port",
+        action="store_true",
+        help="compare two frameworks: match the weights of two records made with `record --modules 1`, and name what first does not agree",
+    )
+    made.add_argument(
+        "--pairs",
+        type=Path,
+        metavar="FILE",
+        help="with --port: weights that belong together, a line NAME_OF_A = NAME_OF_B for each",
+    )
+    made.add_argument("--page", type=Path, metavar="FILE.html", help="with --port: write a page, layer beside layer")
     return made
 
 
@@ -46,6 +61,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
     if options.trust and not options.narrow and not options.bisect:
         raise UsageError("compare: --trust goes with --narrow or --bisect; nothing is run without")
+    if (options.pairs or options.page) and not options.port:
+        raise UsageError("compare: --pairs and --page go with --port, which compares two frameworks")
+    if options.port:
+        return _port(options)
     from repro.console import log_to_console
     from repro.record.process import stop_as_interrupted
     from repro.report import comparison
@@ -66,6 +85,25 @@ def run(options: argparse.Namespace) -> int:
     if result.found and options.narrow:
         print(printable(f"  begins  {_first_operation(result, options.trust)}"), flush=True)
     if result.found:
+        return NOT_REPRODUCIBLE
+    return INCONCLUSIVE if result.unseen else 0
+
+
+def _port(options: argparse.Namespace) -> int:
+    """Compares two records of different frameworks."""
+    if options.narrow or options.bisect:
+        raise UsageError("compare: --narrow and --bisect run commands again; --port compares what two records hold")
+    from repro.compare.comparison import place
+    from repro.port.port import compare
+    from repro.record import record
+    from repro.report import port, port_page
+
+    a, b = (record.read(place(folder) or folder) for folder in options.folders)
+    result = compare(a, b, options.pairs)
+    print(port.told(result), flush=True)
+    if options.page:
+        port_page.write(result, options.page)
+    if result.first:
         return NOT_REPRODUCIBLE
     return INCONCLUSIVE if result.unseen else 0
 

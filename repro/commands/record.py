@@ -1,6 +1,7 @@
 """The command `record`: one run of a command of one's own, as it stands."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,10 @@ def parser() -> Parser:
     made.add_argument("--checkpoints", action="append", default=[], metavar="GLOB", help=checkpoints)
     operations = "write down each operation of a step (PyTorch), so that compare can name the first that differs"
     made.add_argument("--operations", type=int, metavar="STEP", help=operations)
+    modules = (
+        "write down each call of a module in these steps, as 1 or 1,2, with a copy in float64; --keep goes with it"
+    )
+    made.add_argument("--modules", metavar="STEPS", help=modules)
     command_options.add_portable(made)
     command_options.add_cube(made)
     return made
@@ -47,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     portable = command_options.portable(options)
     if options.operations is not None and options.operations < 1:
         raise UsageError(f"record: --operations {options.operations}: must be the number of a step, from 1")
+    modules = _steps_of(options.modules)
     from repro.record.outputs import in_run
     from repro.record.recording import Recording
 
@@ -74,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
         narrow=options.operations,
         all_files=not options.output,
         checkpoints=options.checkpoints,
+        modules=modules,
     )
     if folder:
         folder.mkdir(exist_ok=True)  # a container has it made already
@@ -82,6 +89,14 @@ def run(options: argparse.Namespace) -> int:
     code = recording.pass_through()
     _finished(recording, code)
     return code
+
+
+def _steps_of(text: str | None) -> tuple[int, ...]:
+    """The steps that --modules names; none without it. UsageError where they are none."""
+    words = text.split(",") if text is not None else []
+    if not all(re.fullmatch(r"0*[1-9][0-9]{0,14}", word) for word in words):
+        raise UsageError(f"record: --modules {text!r}: must be numbers of steps from 1, as 1 or 1,2")
+    return tuple(sorted({int(word) for word in words}))
 
 
 def _finished(recording: "Recording", code: int, *remarks: str) -> "Record":

@@ -6,6 +6,9 @@ hooks               the hooks into `import`, which install the watchers
 pytorch, jax, keras  the watchers: steps of each framework's optimizers
 keras_steps, keras_fit  the lines of Keras' steps; what `fit` shows
 operations          all operations of one step, in PyTorch
+pytorch_calls       calls of PyTorch's modules in the steps that --modules names
+doubles             the same step of PyTorch in float64
+dispatch            the mode that PyTorch asks before each operation
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
 by_hand             updates by hand in PyTorch
@@ -25,6 +28,7 @@ optimizers          one optimizer of PyTorch: its parameters by their names
 copies              copies of the weights, as averages
 samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters
+module_calls        lines of the calls of modules, which no framework has a part in
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
 memory, digests     the bytes of arrays, read in place; SHA-256 of several at the same time

@@ -93,7 +93,7 @@ class Batches:
         torch, active = self.torch, recorder.active
         if active is None or self.handed_out or id(module) not in self.trained or not torch.is_grad_enabled():
             return
-        if _is_transformed(torch):
+        if is_transformed(torch):
             return
         self.stop_waiting()
         if not active.is_due(active.steps + 1):
@@ -119,7 +119,7 @@ class Batches:
         return numpy is not None and type(leaf) is numpy.ndarray
 
 
-def _is_transformed(torch: Any) -> bool:
+def is_transformed(torch: Any) -> bool:
     """True if this call is traced, is one of many that vmap makes, or recomputes what a backward pass needs."""
     functorch = getattr(torch._C, "_functorch", None)
     asked = (

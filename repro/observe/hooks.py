@@ -9,13 +9,13 @@ import os
 from types import ModuleType
 
 from ..inject import imports
-from . import checkpoints, files, generators, hashing, metrics, recorder, windows
+from . import checkpoints, files, generators, hashing, metrics, module_calls, recorder, windows
 from . import watched as watched  # repro.watch finds it in sys.modules
 
 # The module that is waited for, and the files of this folder that then hook into it, in this order.
 WATCHERS = {
-    "torch": ("pytorch", "operations"),
-    "torch._dynamo": ("pytorch",),
+    "torch": ("pytorch", "operations", "pytorch_calls"),
+    "torch._dynamo": ("pytorch", "pytorch_calls"),
     "keras": ("keras",),
     "tensorflow.python.data.ops.iterator_ops": ("tf_data",),
     "jax": ("jax",),
@@ -51,7 +51,7 @@ def install_metrics(name: str, module: ModuleType) -> None:
 
 
 def start() -> None:
-    """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY, _KEEP, _CHECKPOINTS and _HOLD say."""
+    """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY, _KEEP, _CHECKPOINTS, _HOLD and _MODULES say."""
     folder, every = os.environ["REPRO_OBSERVE"], os.environ.get("REPRO_OBSERVE_EVERY", "")
     if os.environ.get("REPRO_OBSERVE_KEEP") == "1":
         hashing.content_folder = os.path.join(folder, "kept")
@@ -59,6 +59,7 @@ def start() -> None:
     files.start()
     checkpoints.start(os.environ.get("REPRO_OBSERVE_CHECKPOINTS", ""))
     windows.start(os.environ.get("REPRO_OBSERVE_HOLD", ""))
+    module_calls.start(os.environ.get("REPRO_OBSERVE_MODULES", ""))
     generators.start()
     imports.finder.around = generators.execute_import
     for name in WATCHERS:

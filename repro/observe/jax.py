@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any, Optional
 
-from . import calls, generators, hashing, memory, nnx_calls, recorder, scalars, traces
+from . import calls, generators, hashing, jax_modules, memory, module_calls, nnx_calls, recorder, scalars, traces
 from .recorder import CHANGED, INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
@@ -43,6 +43,8 @@ started: set[tuple[int, int]] = set()  # process and index of those whose first 
 def after_jax(jax: Any) -> None:
     recorder.add_framework(jax)
     calls.watch(jax)
+    if module_calls.steps:
+        jax_modules.watch(jax)
 
 
 def after_optax(optax: Any) -> None:
@@ -230,7 +232,11 @@ def report(arrays: Arrays, index: int) -> None:
         return
     states = generators.hashes()
     if not any(_is_traced(array) for _, _, array in arrays):
+        if module_calls.steps:  # what a compiled gradient reports belongs to this step
+            sys.modules["jax"].effects_barrier()
         _record(index, [array[:2] for array in arrays], states, False, *(array for _, _, array in arrays))
+        if module_calls.steps:
+            jax_modules.flush()
         return
     if any(type(array).__name__ == "BatchTracer" for _, _, array in arrays):
         recorder.note(VMAP)
@@ -247,7 +253,7 @@ def report(arrays: Arrays, index: int) -> None:
     if axes:
         callback = functools.partial(_if_first, callback)
         values.insert(0, jax.lax.axis_index(axes))
-    jax.debug.callback(callback, *values)
+    jax.debug.callback(callback, *values, ordered=jax_modules.staged and not axes)
 
 
 def _device_axes() -> tuple[Any, ...]:

@@ -7,13 +7,12 @@ neither seen nor changed.
 """
 
 import functools
-import importlib
 import os
 import sys
 import traceback
 from typing import Any, Optional
 
-from . import entries, hashing, modules, pytorch, recorder
+from . import dispatch, entries, hashing, modules, pytorch, recorder
 
 WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever was in memory
 OVERWRITING = ("copy_", "fill_", "zero_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_")
@@ -62,7 +61,7 @@ class OperationTracer:
         if self.torch._C._len_torch_dispatch_stack():
             recorder.note(OTHER_MODE)
             return
-        self.mode = _mode(importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode, self)
+        self.mode = dispatch.mode(self.call)
         self.mode.__enter__()
 
     def in_step(self) -> bool:
@@ -91,17 +90,17 @@ class OperationTracer:
         A view reads nothing. A dataset of which each sample is a view would be hashed as often.
         """
         read, written = _split_arguments(operation, args, kwargs)
-        return [] if _is_view(operation) else _hashes(read), _addresses(read), written
+        return [] if dispatch.is_view(operation) else _hashes(read), _addresses(read), written
 
     @recorder.never_raise
     def after(self, operation: Any, inputs: list[str], read: list[int], written: list[Any], result: Any) -> None:
-        outputs = _hashes([written, () if _name(operation).startswith(WITHOUT_VALUES) else result])
+        outputs = _hashes([written, () if dispatch.name(operation).startswith(WITHOUT_VALUES) else result])
         addresses = _addresses([written, result])
         if not outputs and not addresses:
             return
         self.count += 1
         line = {"kind": "operation", "step": self.step, "number": self.count, "name": str(operation)}
-        line.update(inputs=inputs, outputs=outputs, in_place=bool(written), view=_is_view(operation))
+        line.update(inputs=inputs, outputs=outputs, in_place=bool(written), view=dispatch.is_view(operation))
         line.update(read_at=read, written_at=addresses)
         line["module"], line["line"], line["backward"] = self.location()
         assert recorder.active is not None
@@ -149,35 +148,13 @@ class OperationTracer:
         return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
 
 
-def _mode(base: Any, tracer: OperationTracer) -> Any:
-    """A dispatch mode: its class can only be made once PyTorch is there."""
-
-    class Mode(base):  # type: ignore[misc]
-        supports_higher_order_operators = True
-
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            return True  # otherwise nothing would be compiled meanwhile, which gives different bits
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return tracer.call(func, args, kwargs or {})
-
-    return Mode()
-
-
-def _name(operation: Any) -> str:
-    """`copy_` of `aten::copy_`; nothing of an operator of higher order, which has no schema."""
-    schema = getattr(operation, "_schema", None)
-    return "" if schema is None else str(schema.name).split("::")[-1]
-
-
 def _split_arguments(operation: Any, args: Any, kwargs: Any) -> tuple[list[Any], list[Any]]:
     """The tensors among the arguments that are read, and those that are written to."""
     schema = getattr(operation, "_schema", None)
     if schema is None:
         return [args, kwargs], []
     read, written = [], []
-    overwrites = _name(operation) in OVERWRITING
+    overwrites = dispatch.name(operation) in OVERWRITING
     for index, argument in enumerate(schema.arguments):
         value = args[index] if index < len(args) else kwargs.get(argument.name)
         writes = argument.alias_info is not None and argument.alias_info.is_write
@@ -186,12 +163,6 @@ def _split_arguments(operation: Any, args: Any, kwargs: Any) -> tuple[list[Any],
         if not writes or not (overwrites or getattr(argument, "is_out", False)):
             read.append(value)
     return read, written
-
-
-def _is_view(operation: Any) -> bool:
-    """True if an operation returns a view of its input's memory."""
-    returns = getattr(getattr(operation, "_schema", None), "returns", ())
-    return any(result.alias_info is not None and not result.alias_info.is_write for result in returns)
 
 
 def _hashes(values: Any) -> list[str]:

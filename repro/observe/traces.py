@@ -104,6 +104,11 @@ def arrays(tree: Any, *name: str) -> Leaves:
     return [(path, leaf) for path, leaf in named if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
 
 
+def name_of(keys: Any) -> str:
+    """`w.0.1` of a path in a tree of JAX."""
+    return ".".join(map(_key, keys))
+
+
 def _key(key: Any) -> str:
     """Names a part of a path: of a dict, a list, an attribute."""
     return next((str(getattr(key, name)) for name in ("key", "name", "idx") if hasattr(key, name)), str(key))

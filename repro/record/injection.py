@@ -20,8 +20,8 @@ from repro.structs import Flaw, converted, shortened
 SITE = Path(__file__).parents[1] / "inject" / "site"
 PATH = "PYTHONPATH"
 FOLDER, EVERY, KEEP, NARROW = "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP", "REPRO_OBSERVE_NARROW"
-HOLD, COPIED = "REPRO_OBSERVE_HOLD", "REPRO_OBSERVE_CHECKPOINTS"
-OBSERVING = (FOLDER, EVERY, KEEP, NARROW, HOLD, COPIED, PATH)
+HOLD, COPIED, MODULES = "REPRO_OBSERVE_HOLD", "REPRO_OBSERVE_CHECKPOINTS", "REPRO_OBSERVE_MODULES"
+OBSERVING = (FOLDER, EVERY, KEEP, NARROW, HOLD, COPIED, MODULES, PATH)
 PORTABLE, ALLOW, PRECISION = "REPRO_PORTABLE", "REPRO_PORTABLE_ALLOW", "REPRO_PORTABLE_PRECISION"
 ELASTIC = "REPRO_PORTABLE_ELASTIC"
 REPORTS = "portable"
@@ -86,6 +86,8 @@ class Injection:
     """The number of steps after which processes wait before each backward pass."""
     checkpoints: tuple[str, ...] = ()
     """Patterns of files that are copied whenever they change."""
+    modules: tuple[int, ...] = ()
+    """The numbers of the steps of which each call of a module is recorded; `keep` goes with it."""
 
     @property
     def folders(self) -> list[str]:
@@ -102,6 +104,7 @@ class Injection:
             variables |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
             variables |= {HOLD: str(self.hold)} if self.hold is not None else {}
             variables |= {COPIED: json.dumps(self.checkpoints)} if self.checkpoints else {}
+            variables |= {MODULES: ",".join(map(str, self.modules))} if self.modules else {}
         if self.portable:
             variables |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
             variables |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from repro.errors import ReproError
 from repro.files import matching, read_lines
 from repro.record.seal import Chain
-from repro.record.typed_lines import About, End, Line, Logged, Note, Step, read_line
+from repro.record.typed_lines import About, Backward, Call, End, Line, Logged, Note, Step, read_line
 from repro.structs import Flaw
 from repro.text import printable
 
@@ -66,6 +66,10 @@ class Process:
     """Steps that were not fully observed, and why."""
     metrics: list[Logged] = field(default_factory=list)
     """Numbers that it handed to libraries that log."""
+    calls: list[Call] = field(default_factory=list)
+    """Calls of modules, of the steps that --modules names."""
+    backward: list[Backward] = field(default_factory=list)
+    """The gradients of these steps."""
     seal: str = ""
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
@@ -153,6 +157,10 @@ def take(process: Process, text: bytes) -> Line | None:
         process.observing = line.seconds
     elif isinstance(line, Logged):
         process.metrics.append(line)
+    elif isinstance(line, Call):
+        process.calls.append(line)
+    elif isinstance(line, Backward):
+        process.backward.append(line)
     elif isinstance(line, Note):
         process.notes.append(line.text)
         if line.unseen is not UNSET:

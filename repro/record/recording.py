@@ -59,6 +59,8 @@ class Recording:
     """True if all files in the run's folder are hashed, where no output is named."""
     checkpoints: Sequence[str] = ()
     """The glob patterns of the checkpoints that are copied."""
+    modules: Sequence[int] = ()
+    """The steps of which each call of a module is written down, with its arrays."""
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
@@ -68,7 +70,10 @@ class Recording:
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
         copied = tuple(self._inside(outputs.in_run(pattern, self.run)) for pattern in self.checkpoints)
-        self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable, self.hold, copied)
+        self.keep = self.keep or bool(self.modules)
+        self.injection = Injection(
+            self.observed, self.every, self.keep, self.narrow, self.portable, self.hold, copied, tuple(self.modules)
+        )
         for name in {STEPS, *self.injection.folders}:
             (self.folder / name).mkdir(parents=True)
         if self.runtime:

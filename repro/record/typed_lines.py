@@ -131,7 +131,41 @@ class Operation(Struct):
         return f"{within} ({self.line})" if self.line else within
 
 
-Line = Step | Note | About | End | Logged | Operation
+Codes = dict[str, Hash]
+"""The hash of each array by its path; "" where there is only one."""
+
+
+class Call(Struct):
+    """A line of the kind `call`: the call of a module in the forward pass of a step that --modules names."""
+
+    step: Integer
+    number: Integer
+    """The order in which the calls of the step began, from 1."""
+    module: str
+    """The path from the root, as the framework names it; "" of the root itself."""
+    type: str
+    """The name of its class; `loss` of the loss of the step, which has outputs alone."""
+    settings: dict[str, Annotated[str, Meta(max_length=400)]] = msgspec.field(default_factory=dict)
+    training: bool | None = None
+    inputs: Codes = msgspec.field(default_factory=dict)
+    outputs: Codes = msgspec.field(default_factory=dict)
+    weights: Codes = msgspec.field(default_factory=dict)
+    """Its own trained arrays, without those of the modules in it."""
+    buffers: Codes = msgspec.field(default_factory=dict)
+    """Its own other state, as before the call."""
+    exact: Codes = msgspec.field(default_factory=dict)
+    """The outputs of the same call, where the whole model computes in float64."""
+
+
+class Backward(Struct):
+    """A line of the kind `backward`: the gradients of such a step, before the program changes them."""
+
+    step: Integer
+    gradients: Codes
+    exact: Codes = msgspec.field(default_factory=dict)
+
+
+Line = Step | Note | About | End | Logged | Operation | Call | Backward
 KINDS: dict[str, type[Line]] = {
     "step": Step,
     "note": Note,
@@ -139,6 +173,8 @@ KINDS: dict[str, type[Line]] = {
     "end": End,
     "metric": Logged,
     "operation": Operation,
+    "call": Call,
+    "backward": Backward,
 }
 INFORMATIVE = (About, End)
 """Lines of a process about itself; without them its steps are as good."""

@@ -10,10 +10,11 @@ from repro.compare.pairs import Pair
 from repro.record.lines import SCALARS
 from repro.text import listed
 
-Evidence = Literal["hashes", "runs", "guess"]
+Evidence = Literal["hashes", "runs", "arrays", "guess"]
 
 HASHES: Literal["hashes"] = "hashes"
 RUNS: Literal["runs"] = "runs"
+ARRAYS: Literal["arrays"] = "arrays"
 GUESS: Literal["guess"] = "guess"
 
 
@@ -36,7 +37,8 @@ class Rule:
 
     name: str
     evidence: Evidence
-    """hashes (of both runs prove it) | runs (made for it show it, and could have shown the opposite) | guess."""
+    """hashes (of both runs prove it) | runs (made for it show it, and could have shown the opposite) |
+    arrays (both sides' values follow from the formulas that are named) | guess."""
     remedy: str
     meaning: str
     """One sentence for docs/reference/causes.md."""

@@ -1,0 +1,330 @@
+"""A layer, or what lies between two, gives another result of equal inputs."""
+
+import math
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from repro.port.causes.case import ARRAYS, FORWARD, Case, Rule, rule
+from repro.port.causes.formulas import (
+    FUNCTIONS,
+    Formula,
+    agreed,
+    last_channels,
+    numbers,
+    own,
+    passed,
+    results,
+    sources,
+    told_apart,
+)
+
+EPSILONS = (1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
+"""The usual ones of normalization."""
+SAMPLES = 2
+"""How many samples of a batch the costly formulas compute."""
+
+
+@rule(
+    ARRAYS,
+    "pad by hand, and convolve without padding, on both sides: SAME pads more at the end where the stride leaves an odd rest",
+)
+def padding_of_a_convolution(case: Case) -> str | None:
+    """Each side's convolution follows from its own padding, at the beginning and at the end of an axis."""
+    layer = case.place.within if case.place else None
+    kernels = [k for k in own(case, layer.a).values() if k.ndim in (3, 4)] if layer else []
+    if not kernels or layer is None:
+        return None
+    first = case.sides[0].framework.startswith("PyTorch")
+    kernel = np.moveaxis(kernels[0], (0, 1), (-1, -2)) if first else kernels[0]
+    bias = next(
+        (array for array in own(case, layer.a).values() if array.shape == kernel.shape[-1:]), np.zeros(kernel.shape[-1])
+    )
+    for x in agreed(case):
+        images = last_channels(case, x)
+        if images.ndim == kernel.ndim and images.shape[-1] == kernel.shape[-2]:
+            both = told_apart(case, _convolutions(images, kernel, bias, case))
+            if both:
+                return f"the convolution pads {case.in_words(*both)}"
+    return None
+
+
+def _convolutions(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray, case: Case) -> Iterator[Formula]:
+    """Convolutions with other paddings and strides whose result is as large as one side's."""
+    space = kernel.ndim - 2
+    sizes = {array.size for array in results(case) or ()}
+    size = kernel.shape[0]
+    for stride in range(1, 5):
+        for before, after in sorted(product(range(size), repeat=2), key=lambda ends: ends[0] != ends[1]):
+            lengths = [
+                (n + before + after - k) // stride + 1 for n, k in zip(x.shape[1:-1], kernel.shape, strict=False)
+            ]
+            if min(lengths) > 0 and len(x) * math.prod(lengths) * kernel.shape[-1] in sizes:
+                padded = np.pad(x, [(0, 0), *[(before, after)] * space, (0, 0)])
+                windows = sliding_window_view(padded, kernel.shape[:space], tuple(range(1, space + 1)))
+                windows = windows[(slice(None), *[slice(None, None, stride)] * space)]
+                axes = [*range(windows.ndim - space, windows.ndim), space + 1], [*range(space), space]
+                made = np.tensordot(windows, kernel, axes) + bias
+                yield f"{before} before and {after} after each axis, with stride {stride}", made
+
+
+@rule(
+    ARRAYS, "pool with one padding, and leave it out of the average on both sides, or on neither: `count_include_pad`"
+)
+def pooling(case: Case) -> str | None:
+    """Each side's result is a pooling of its own kind: of the maximum or the average, with or without the padding in it."""
+    for words, x in sources(case):
+        images = last_channels(case, x)
+        both = told_apart(case, _pools(images, case)) if images.ndim == 4 else None
+        if both:
+            return f"pooling{words} takes {case.in_words(*both)}"
+    return None
+
+
+def _pools(x: np.ndarray, case: Case) -> Iterator[Formula]:
+    sizes = {array.size for array in results(case) or ()}
+    for size, stride in product(range(2, 6), range(1, 5)):
+        for before, after in product(range(size // 2 + 1), repeat=2):
+            lengths = [(n + before + after - size) // stride + 1 for n in x.shape[1:3]]
+            if min(lengths) <= 0 or len(x) * math.prod(lengths) * x.shape[-1] not in sizes or before > after:
+                continue
+            window = f"of {size}x{size} with stride {stride}, padded by {before} and {after}"
+            edges = [(0, 0), (before, after), (before, after), (0, 0)]
+            summed, counts = (_windows(np.pad(one, edges), size, stride).sum((-1, -2)) for one in (x, np.ones_like(x)))
+            largest = _windows(np.pad(x, edges, constant_values=-np.inf), size, stride).max((-1, -2))
+            yield f"the maximum {window}", largest
+            if before + after:
+                yield f"the average without the padding {window}", summed / counts
+            yield f"the average{' with the padding' if before + after else ''} {window}", summed / size**2
+
+
+def _windows(x: np.ndarray, size: int, stride: int) -> np.ndarray:
+    return sliding_window_view(x, (size, size), (1, 2))[:, ::stride, ::stride]
+
+
+@rule(ARRAYS, "resize with one convention for corners, `align_corners=False` or half-pixel centers, on both sides")
+def corners_of_resizing(case: Case) -> str | None:
+    """Each side's image is the other size's, interpolated by its own convention for corners."""
+    for words, x in sources(case):
+        images = last_channels(case, x)
+        both = told_apart(case, _resized(images, case)) if images.ndim == 4 else None
+        if both:
+            return f"the image is resized{words} {case.in_words(*both)}"
+    return None
+
+
+def _resized(x: np.ndarray, case: Case) -> Iterator[Formula]:
+    for total in {array.size for array in results(case) or ()}:
+        scale = math.sqrt(total / x.size)
+        height, width = (round(n * scale) for n in x.shape[1:3])
+        if len(x) * height * width * x.shape[-1] != total or (height, width) == x.shape[1:3]:
+            continue
+        for words, places in (
+            ("with aligned corners", lambda n, m: np.arange(m) * (n - 1) / max(m - 1, 1)),
+            ("with half-pixel centers", lambda n, m: (np.arange(m) + 0.5) * n / m - 0.5),
+            ("from the corner of the first pixel", lambda n, m: np.arange(m) * n / m),
+        ):
+            rows, columns = (
+                _interpolation(n, places(n, m)) for n, m in zip(x.shape[1:3], (height, width), strict=True)
+            )
+            yield f"{words}, between pixels", np.einsum("hi,wj,bijc->bhwc", rows, columns, x)
+        for words, places in (
+            ("to the nearest pixel, rounded down", lambda n, m: np.floor(np.arange(m) * n / m)),
+            ("to the nearest pixel of half-pixel centers", lambda n, m: np.floor((np.arange(m) + 0.5) * n / m)),
+        ):
+            rows, columns = (places(n, m).astype(int) for n, m in zip(x.shape[1:3], (height, width), strict=True))
+            yield words, x[:, rows][:, :, columns]
+
+
+def _interpolation(size: int, places: np.ndarray) -> np.ndarray:
+    """The weights of linear interpolation between pixels: float64[places, size]."""
+    places = np.clip(places, 0, size - 1)
+    low = np.minimum(np.floor(places).astype(int), size - 1)
+    high = np.minimum(low + 1, size - 1)
+    weights = np.zeros((len(places), size))
+    np.add.at(weights, (np.arange(len(places)), low), 1 - (places - low))
+    np.add.at(weights, (np.arange(len(places)), high), places - low)
+    return weights
+
+
+@rule(
+    ARRAYS,
+    "give the normalization one epsilon, in one place: most libraries add it to the variance, inside of the root",
+)
+def normalization(case: Case) -> str | None:
+    """Each side's result is a normalization of its own kind: epsilon inside or outside of the root, variance over n or n - 1, by the mean or not."""
+    calls = passed(case)
+    if case.place is None or case.place.within is None:
+        return None
+    weights = [*own(case, case.place.within.a).items()]
+    scale = next((array for name, array in weights if array.ndim == 1 and "bias" not in name), None)
+    bias = next((array for name, array in weights if array.ndim == 1 and "bias" in name), None)
+    if scale is None or any(array.ndim > 1 for _, array in weights):
+        return None
+    for values in [each for x in agreed(case) for each in (x, last_channels(case, x))]:
+        if values.shape[-1] == scale.size:
+            both = told_apart(
+                case, _normalized(values, scale, bias, [*numbers(calls, "eps", "epsilon"), *EPSILONS], case)
+            )
+            if both:
+                return f"`{case.place.module}` normalizes {case.in_words(*both)}"
+    return None
+
+
+def _normalized(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None, epsilons: list[float], case: Case
+) -> Iterator[Formula]:
+    shift = np.zeros_like(scale) if bias is None else bias
+    kinds = {"each row": (-1,), "each channel of the batch": tuple(range(x.ndim - 1))}
+    stored = _stored(case, scale.size)
+    for epsilon in dict.fromkeys(epsilons):
+        for named, axes in kinds.items():
+            mean, count = x.mean(axes, keepdims=True), math.prod(x.shape[axis] for axis in axes)
+            for variance, of in (
+                (x.var(axes, keepdims=True), "n"),
+                (x.var(axes, keepdims=True, ddof=int(count > 1)), "n - 1"),
+            ):
+                tail = f"the variance over {of}, epsilon {epsilon:g}"
+                yield f"{named}, {tail} inside of the root", (x - mean) / np.sqrt(variance + epsilon) * scale + shift
+                yield f"{named}, {tail} outside of the root", (x - mean) / (np.sqrt(variance) + epsilon) * scale + shift
+            square = (x**2).mean(axes, keepdims=True)
+            yield (
+                f"{named}, the mean square, epsilon {epsilon:g} inside of the root",
+                x / np.sqrt(square + epsilon) * scale + shift,
+            )
+            yield (
+                f"{named}, the mean square, epsilon {epsilon:g} outside of the root",
+                x / (np.sqrt(square) + epsilon) * scale + shift,
+            )
+        for mean, variance in stored:
+            yield (
+                f"by the running averages, epsilon {epsilon:g}",
+                (x - mean) / np.sqrt(variance + epsilon) * scale + shift,
+            )
+
+
+def _stored(case: Case, size: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The running mean and variance of the layer, if it has them."""
+    layer = case.place.within if case.place else None
+    pairs = []
+    for call in (layer.a, layer.b) if layer else ():
+        held = {name.lower(): array for name, array in call.buffers.items() if array.shape == (size,)}
+        mean, variance = (
+            next((array for name, array in held.items() if word in name), None) for word in ("mean", "var")
+        )
+        if mean is not None and variance is not None:
+            pairs.append((mean, variance))
+    return pairs[:1]
+
+
+@rule(
+    ARRAYS,
+    "name the function, and its approximation, on both sides: `gelu` is by erf in PyTorch and Keras, by tanh in JAX",
+)
+def activation(case: Case) -> str | None:
+    """Each side's result is a function of the same numbers, one by one, and they are two functions."""
+    for x in [*agreed(case), *_dense(case)]:
+        both = told_apart(case, ((words, function(x)) for words, function in FUNCTIONS.items()))
+        if both:
+            return f"the activation is {case.in_words(*both)}"
+    return None
+
+
+def _dense(case: Case) -> list[np.ndarray]:
+    """The result of a dense layer before an activation that it may hold."""
+    layer = case.place.within if case.place else None
+    weights = [*own(case, layer.a).values()] if layer else []
+    kernels = [array for array in weights if array.ndim == 2]
+    if len(kernels) != 1:
+        return []
+    kernel = kernels[0].T if case.sides[0].framework.startswith("PyTorch") else kernels[0]
+    bias = next((array for array in weights if array.ndim == 1), np.zeros(kernel.shape[1]))
+    return [x @ kernel + bias for x in agreed(case)[:1] if x.shape[-1] == kernel.shape[0]]
+
+
+@rule(
+    ARRAYS, "divide by the share that is kept while training, as PyTorch, Flax and Keras do, and do nothing afterwards"
+)
+def scale_of_dropout(case: Case) -> str | None:
+    """Both sides drop the same numbers, and scale the rest by factors that differ."""
+    both = results(case)
+    for x in agreed(case) if both else ():
+        if both is None or any(array.size != x.size for array in both):
+            continue
+        parts = [_dropped(x, array) for array in both]
+        if all(parts) and parts[0][0] is not None and not np.isclose(parts[0][1], parts[1][1], rtol=1e-3):  # type: ignore[index]
+            masks = [part[0] for part in parts if part]
+            if np.array_equal(masks[0], masks[1]):
+                factors = [f"times {part[1]:.4g}" for part in parts if part]
+                return f"of {masks[0].mean():.0%} that both drop, the rest is {case.in_words(*factors)}"
+    return None
+
+
+@rule(ARRAYS, "no remedy is needed to train; to compare, set the rate to 0, or read the mask from a file")
+def other_numbers_dropped(case: Case) -> str | None:
+    """Both sides drop numbers, and not the same ones."""
+    both = results(case)
+    for x in agreed(case) if both else ():
+        if both is None or any(array.size != x.size for array in both):
+            continue
+        parts = [_dropped(x, array) for array in both]
+        masks = [part[0] for part in parts if part]
+        if len(masks) == 2 and not np.array_equal(masks[0], masks[1]) and all(mask.any() for mask in masks):
+            return f"dropout leaves out other numbers: {masks[0].mean():.0%} of them in A, {masks[1].mean():.0%} in B"
+    return None
+
+
+def _dropped(x: np.ndarray, result: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """The mask of what was dropped, and the factor of the rest; None where a result is nothing of the kind."""
+    before, after = x.reshape(-1), np.asarray(result, np.float64).reshape(-1)
+    seen = before != 0
+    dropped = (after == 0) & seen
+    kept = seen & ~dropped
+    if not dropped.any() or kept.sum() < 4:
+        return None
+    factors = after[kept] / before[kept]
+    return (dropped[seen], float(np.median(factors))) if np.allclose(factors, np.median(factors), rtol=1e-3) else None
+
+
+@rule(
+    ARRAYS,
+    "bring the axes of the image into one order before it is made flat, or permute the rows of the dense layer's weights",
+)
+def order_of_flattening(case: Case) -> str | None:
+    """The same numbers come to a dense layer in another order, and its weights do not follow."""
+    layer = case.place.within if case.place and case.quantity == FORWARD else None
+    if layer is None or not layer.reordered or not _dense(case):
+        return None
+    return f"each sample comes to `{layer.a.name}` with the same numbers in another order, as channels first or last make it"
+
+
+@rule(ARRAYS, "PyTorch's dense weights are [out, in], those of the other libraries [in, out]: transpose once")
+def transposed_weights(case: Case) -> str | None:
+    """Each side's result is a product with the weights, of which one side has them transposed."""
+    layer = case.place.within if case.place else None
+    kernels = [array for array in own(case, layer.a).values() if array.ndim == 2] if layer else []
+    if len(kernels) != 1 or kernels[0].shape[0] != kernels[0].shape[1] or layer is None:
+        return None
+    bias = next((array for array in own(case, layer.a).values() if array.ndim == 1), np.zeros(len(kernels[0])))
+    for x in agreed(case)[:1]:
+        if x.shape[-1] == len(kernels[0]):
+            kernel = kernels[0].T if case.sides[0].framework.startswith("PyTorch") else kernels[0]
+            both = told_apart(case, [("as they are", x @ kernel + bias), ("transposed", x @ kernel.T + bias)])
+            if both:
+                return f"the weights of `{layer.a.name}` are taken {case.in_words(*both)}"
+    return None
+
+
+RULES: tuple[Rule, ...] = (
+    transposed_weights,
+    order_of_flattening,
+    padding_of_a_convolution,
+    pooling,
+    corners_of_resizing,
+    normalization,
+    scale_of_dropout,
+    other_numbers_dropped,
+    activation,
+)
