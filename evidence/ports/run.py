@@ -47,26 +47,30 @@ class Answer:
     text: str
 
 
-def numbers(record: Path, channel: str) -> np.ndarray:
-    """All floats of a channel after the last step, sorted: so names, layouts and splits of weights make no difference.
-
-    JAX' buffers are those before a step, so these are one step older.
-    """
+def numbers(record: Path, channel: str) -> dict[int, np.ndarray]:
+    """All floats of a channel after each step, sorted: so names, layouts and splits of weights make no difference."""
     (file,) = (record / "steps").glob("*.jsonl")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    late = channel == "buffers" and "jax" not in lines[0]["frameworks"]
-    steps = [line["hashes"].get(channel, {}) for line in lines if line["kind"] == "step"]
-    arrays = [array(record / "kept", digest) for digest in steps[-2 if late and len(steps) > 1 else -1].values()]
-    floats = [each.ravel() for each in arrays if each is not None and each.dtype.kind == "f"]
-    return np.sort(np.concatenate(floats)) if floats else np.zeros(0)
+    before = channel == "buffers" and "jax" in lines[0]["frameworks"]  # these are hashed before the step
+    floats = {}
+    for line in lines:
+        if line["kind"] == "step" and line["hashes"].get(channel):
+            arrays = [array(record / "kept", digest) for digest in line["hashes"][channel].values()]
+            parts = [each.ravel() for each in arrays if each is not None and each.dtype.kind == "f"]
+            floats[line["step"] - before] = np.sort(np.concatenate([np.zeros(0), *parts]))
+    return floats
 
 
 def distance(records: tuple[Path, Path], channel: str) -> float:
-    """The largest difference, as a share of the largest number; NaN if the two have not as many."""
+    """The largest difference after the last step that both have, as a share of the largest number; 0 if there is none.
+
+    It is infinite if the two do not hold equally many numbers.
+    """
     first, second = (numbers(record, channel) for record in records)
-    if first.shape != second.shape:
-        return float("nan")
-    return float(np.abs(first - second).max() / np.abs(first).max()) if first.size else 0.0
+    if not (common := first.keys() & second.keys()):
+        return 0.0
+    one, other = first[max(common)], second[max(common)]
+    return float(np.abs(one - other).max() / np.abs(one).max()) if one.shape == other.shape else float("inf")
 
 
 @dataclass(frozen=True)
