@@ -18,7 +18,7 @@ class Pair:
 
     name: str
     programs: tuple[str, str]
-    """Paths without `.py`, from this folder."""
+    """Paths without `.py`, from this folder; or reference trainers."""
     data: str = ""
     """The file that both read, of those that data.py writes."""
     options: str = ""
@@ -41,6 +41,10 @@ class Fault(Pair):
     """Pattern of the words that name the fault."""
     source: str = ""
     """The public report that a fault was rebuilt from."""
+
+
+TRAINER = "mnist_"
+"""What the names of the reference trainers begin with, which are no files of this folder."""
 
 
 def planted(name: str, programs: tuple[str, str], faulty: int, quantity: str, cause: str, options: str = "") -> Fault:
@@ -84,3 +88,69 @@ FAULTS = (
         "norm_place", (TRANSFORMER[2], TRANSFORMER[1]), 0, "module block0", r"(pre|post)-norm|norm.*(before|after)"
     ),
 )
+
+REPORTED = (
+    Fault(
+        "flax963",
+        ("public/flax963_pytorch", "public/flax963_linen"),
+        "stem",
+        faulty=1,
+        quantity="module conv1",
+        cause=r"SAME|asymmetric",
+        source="google/flax issue 963",
+    ),
+    Fault(
+        "flax3125",
+        ("public/flax3125_pytorch", "public/flax3125_linen"),
+        "sentences",
+        drawn=True,
+        faulty=1,
+        quantity="initial weights",
+        cause=r"initializ",
+        source="google/flax issue 3125",
+    ),
+    Fault(
+        "keras15915",
+        ("public/keras15915_pytorch", "public/keras15915_keras"),
+        "gru",
+        faulty=1,
+        quantity="module gru",
+        cause=r"gate",
+        source="keras-team/keras issue 15915",
+    ),
+)
+"""Faults of public reports, rebuilt."""
+
+SMALL_EPSILON = "epsilon, which the two add at different places, is too small to be seen"
+
+
+def optimizers(library: str, names: str) -> list[Pair]:
+    programs = "sound/optimizers_pytorch", f"sound/optimizers_{library}"
+    return [
+        Pair(f"{library}_{name}", programs, "mlp", f"--optimizer {name}", note=SMALL_EPSILON) for name in names.split()
+    ]
+
+
+SOUND = (
+    Pair("trainers", ("mnist_pytorch", "mnist_jax"), options="params.numerics=deterministic"),
+    Pair(
+        "trainers_portable",
+        ("mnist_jax", "mnist_tensorflow"),
+        options="params.numerics=portable",
+        note="weights after the last step alone are seen; they have the same bits",
+    ),
+    Pair("gpt2", ("sound/gpt2_pytorch", "sound/gpt2_nnx"), "gpt2"),
+    Pair("bert", ("sound/bert_pytorch", "sound/bert_keras"), "bert", note="GELU by tanh, as KerasHub has it"),
+    Pair(
+        "mobilenet",
+        ("sound/mobilenet_pytorch", "sound/mobilenet_keras"),
+        "mobilenet",
+        note="timm with padding SAME and an epsilon of 0.001; frozen batch norms",
+    ),
+    Pair("lstm", ("planted/lstm_pytorch", "sound/lstm_linen"), "lstm", note="PyTorch's second bias stays zero"),
+    Pair("equinox", ("planted/mlp_pytorch", "planted/mlp_equinox"), "mlp"),
+    Pair("haiku", ("planted/mlp_pytorch", "planted/mlp_haiku"), "mlp"),
+    *optimizers("optax", "sgd momentum nesterov adam adamw rmsprop centered adagrad adadelta adamax"),
+    *optimizers("keras", "sgd momentum nesterov adam adamw rmsprop nadam adagrad adadelta adamax"),
+)
+"""Ten real pairs without a fault; two of them are of ten optimizers each."""

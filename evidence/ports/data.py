@@ -121,7 +121,7 @@ def gpt2(generator: np.random.Generator) -> Arrays:
 
 def bert(generator: np.random.Generator) -> Arrays:
     """BERT of transformers with a classifier."""
-    lengths = generator.integers(4, 13, size=(STEPS * 4, 1))
+    mask = (np.arange(12) < generator.integers(4, 13, size=(STEPS * 4, 1))).astype(np.int32)
     embeddings, arrays = "bert.embeddings", {}
     for name, rows in (("word_embeddings", 64), ("position_embeddings", 12), ("token_type_embeddings", 2)):
         arrays[f"{embeddings}.{name}.weight"] = near(generator, 0, rows, 32)
@@ -133,9 +133,10 @@ def bert(generator: np.random.Generator) -> Arrays:
         arrays |= dense(generator, f"{layer}.intermediate.dense", 32, 64)
         arrays |= dense(generator, f"{layer}.output.dense", 64, 32) | norm(generator, f"{layer}.output.LayerNorm", 32)
     return {
-        "tokens": generator.integers(64, size=(STEPS * 4, 12), dtype=np.int32),
+        # 0 is padding, whose embedding transformers never trains.
+        "tokens": generator.integers(1, 64, size=(STEPS * 4, 12), dtype=np.int32) * mask,
         "segments": generator.integers(2, size=(STEPS * 4, 12), dtype=np.int32),
-        "mask": (np.arange(12) < lengths).astype(np.int32),
+        "mask": mask,
         "labels": generator.integers(3, size=STEPS * 4, dtype=np.int32),
         **arrays,
         **dense(generator, "bert.pooler.dense", 32, 32),
@@ -148,7 +149,7 @@ def mobilenet(generator: np.random.Generator) -> Arrays:
     arrays: Arrays = {}
 
     def conv(name: str, norm_name: str, *shape: int) -> None:
-        arrays[f"{name}.weight"] = weight(generator, *shape) * np.float32(1.5)
+        arrays[f"{name}.weight"] = weight(generator, *shape)
         arrays.update(norm(generator, norm_name, shape[0]))
         arrays[f"{norm_name}.running_mean"] = near(generator, 0, shape[0])
         arrays[f"{norm_name}.running_var"] = near(generator, 1, shape[0])

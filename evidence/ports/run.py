@@ -23,13 +23,13 @@ from pathlib import Path
 import numpy as np
 
 from evidence.ports import data
-from evidence.ports.cases import ENVIRONMENTS, FAULTS, Fault, Pair
+from evidence.ports.cases import ENVIRONMENTS, FAULTS, REPORTED, SOUND, TRAINER, Fault, Pair
 from repro.record.arrays import array
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-PAIRS: dict[str, Pair] = {pair.name: pair for pair in FAULTS}
+PAIRS: dict[str, Pair] = {pair.name: pair for pair in (*FAULTS, *REPORTED, *SOUND)}
 
 
 @dataclass(frozen=True)
@@ -47,26 +47,30 @@ class Answer:
     text: str
 
 
-def numbers(record: Path, channel: str) -> np.ndarray:
-    """All floats of a channel after the last step, sorted: so names, layouts and splits of weights make no difference.
-
-    JAX' buffers are those before a step, so these are one step older.
-    """
+def numbers(record: Path, channel: str) -> dict[int, np.ndarray]:
+    """All floats of a channel after each step, sorted: so names, layouts and splits of weights make no difference."""
     (file,) = (record / "steps").glob("*.jsonl")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    late = channel == "buffers" and "jax" not in lines[0]["frameworks"]
-    steps = [line["hashes"].get(channel, {}) for line in lines if line["kind"] == "step"]
-    arrays = [array(record / "kept", digest) for digest in steps[-2 if late else -1].values()]
-    floats = [each.ravel() for each in arrays if each is not None and each.dtype.kind == "f"]
-    return np.sort(np.concatenate(floats)) if floats else np.zeros(0)
+    before = channel == "buffers" and "jax" in lines[0]["frameworks"]  # these are hashed before the step
+    floats = {}
+    for line in lines:
+        if line["kind"] == "step" and line["hashes"].get(channel):
+            arrays = [array(record / "kept", digest) for digest in line["hashes"][channel].values()]
+            parts = [each.ravel() for each in arrays if each is not None and each.dtype.kind == "f"]
+            floats[line["step"] - before] = np.sort(np.concatenate([np.zeros(0), *parts]))
+    return floats
 
 
 def distance(records: tuple[Path, Path], channel: str) -> float:
-    """The largest difference, as a share of the largest number; NaN if the two have not as many."""
+    """The largest difference after the last step that both have, as a share of the largest number; 0 if there is none.
+
+    It is infinite if the two do not hold equally many numbers.
+    """
     first, second = (numbers(record, channel) for record in records)
-    if first.shape != second.shape:
-        return float("nan")
-    return float(np.abs(first - second).max() / np.abs(first).max()) if first.size else 0.0
+    if not (common := first.keys() & second.keys()):
+        return 0.0
+    one, other = first[max(common)], second[max(common)]
+    return float(np.abs(one - other).max() / np.abs(one).max()) if one.shape == other.shape else float("inf")
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Runner:
     pythons: dict[str, str]
     modules: str
     portable: bool
+    workspace: Path
+    """Of the reference trainers."""
 
     def answer(self, pair: Pair, with_fault: bool) -> Answer:
         """Records both programs and compares them."""
@@ -103,13 +109,15 @@ class Runner:
         if (to / "loss").exists():
             return to
         framework = program.rpartition("_")[2]
-        command = [self.pythons[ENVIRONMENTS[framework]], str(HERE / f"{program}.py")]
-        if pair.data:
+        if program.startswith(TRAINER):
+            command = [str(ROOT / "run.sh"), framework, f"--workspace={self.workspace}", "params.max_steps=3"]
+        else:
+            command = [self.pythons[ENVIRONMENTS[framework]], str(HERE / f"{program}.py")]
             command.append(str(self.folder / f"{pair.data}.npz"))
         looking = ["--modules", self.modules] if self.modules else ["--keep"]
         looking += ["--portable"] if self.portable else []
         done = self.repro("record", *looking, "--to", str(to), "--", *command, *words)
-        loss = re.search(r"^loss (\S+)$", done.stdout, re.MULTILINE)
+        loss = re.search(r"\bloss (\S+)", done.stdout)
         if done.returncode or not loss:
             sys.exit(f"{program} {' '.join(words)}: exit code {done.returncode}\n{done.stdout}")
         (to / "loss").write_text(loss[1], encoding="utf-8")
@@ -127,7 +135,7 @@ def run(options: argparse.Namespace) -> None:
     data.write(options.folder)
     pythons = {name: str(ROOT / ".venv" / name / "bin/python") for name in set(ENVIRONMENTS.values())}
     pythons |= dict(each.split("=", 1) for each in options.environment)
-    runner = Runner(options.folder.resolve(), pythons, options.modules, options.portable)
+    runner = Runner(options.folder.resolve(), pythons, options.modules, options.portable, options.workspace)
     with (options.folder / "results.jsonl").open("a", encoding="utf-8") as file:
         for pair in [PAIRS[name] for name in options.cases] or PAIRS.values():
             for with_fault in (True, False) if isinstance(pair, Fault) else (False,):
@@ -183,8 +191,9 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help="names from cases.py (default: all)")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--modules", default="1", metavar="STEPS", help="'' to look at no modules (default: 1)")
+    parser.add_argument("--workspace", type=Path, default=ROOT / "workspace", help="of the reference trainers")
     parser.add_argument("--portable", action="store_true", help="with portable numerics")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.task == "run":
         run(options)
     else:

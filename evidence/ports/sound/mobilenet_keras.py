@@ -23,9 +23,7 @@ def load(network: keras.Model) -> None:
         weight.assign(array.T if array.ndim == 2 else array)
 
 
-network = keras.applications.MobileNetV2(
-    (64, 64, 3), alpha=0.35, weights=None, classes=10, classifier_activation=None
-)
+network = keras.applications.MobileNetV2((64, 64, 3), alpha=0.35, weights=None, classes=10, classifier_activation=None)
 load(network)
 for layer in network.layers:
     layer.trainable = not isinstance(layer, keras.layers.BatchNormalization)

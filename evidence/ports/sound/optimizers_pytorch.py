@@ -34,7 +34,9 @@ for name, inputs, outputs in (("dense1", 32, 64), ("dense3", 64, 10)):
     network.add_module(name, nn.Linear(inputs, outputs))
     if name == "dense1":
         network.add_module("tanh", nn.Tanh())
-network.load_state_dict({name: torch.from_numpy(data[name]) for name in data if name.startswith(("dense1.", "dense3."))})
+network.load_state_dict(
+    {name: torch.from_numpy(data[name]) for name in data if name.startswith(("dense1.", "dense3."))}
+)
 optimizer = OPTIMIZERS[options.optimizer](network.parameters())
 rows, labels = torch.from_numpy(data["rows"]), torch.from_numpy(data["labels"]).long()
 losses = []
