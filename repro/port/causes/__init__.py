@@ -4,6 +4,7 @@ A rule computes what both sides should have, by two formulas of which each is on
 arrays follow from its own formula, and not from the other one.
 
 case         rules, and what they look at
+formulas     formulas of which each side must follow from its own one
 data         the batch: order, normalization, classes
 initial      initial weights: distributions, layouts
 layers       a layer: padding, pooling, norms, activations, resizing, dropout
