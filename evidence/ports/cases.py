@@ -36,7 +36,7 @@ class Fault(Pair):
     faulty: int = 0
     """Which of the two programs has the fault: 0 or 1."""
     quantity: str = ""
-    """Where the two first do not agree: batch, initial weights, module NAME, loss, gradients, optimizer, weights, buffers."""
+    """Pattern of where the two first do not agree: batch, initial weights, a module's name, loss, optimizer, weights, buffers."""
     cause: str = ""
     """Pattern of the words that name the fault."""
     source: str = ""
@@ -59,34 +59,34 @@ TRANSFORMER = "transformer_pytorch", "transformer_nnx", "transformer_keras"
 
 FAULTS = (
     # PyTorch and JAX
-    planted("padding", (CNN[0], CNN[1]), 1, "module conv2", r"SAME|asymmetric"),
+    planted("padding", (CNN[0], CNN[1]), 1, r"\bconv2\b", r"SAME|asymmetric"),
     planted("variance", (CNN[0], CNN[1]), 0, "buffers", r"biased|n - 1"),
     planted("initializer", (MLP[0], MLP[1]), 1, "initial weights", r"fan_(in|out)", "--own-weights"),
-    planted("correction", (MLP[0], MLP[3]), 1, "weights", r"bias correction", "--optimizer adam"),
-    planted("decay", (MLP[0], MLP[3]), 0, "optimizer", r"coupled|decay", "--optimizer adamw"),
-    planted("dropout", (MLP[0], MLP[4]), 1, "module dropout", r"scale|1 - p"),
-    planted("warmup", (MLP[0], MLP[1]), 1, "weights", r"learning rate", "--optimizer warmup"),
-    planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, "module blocks.0.mlp", r"tanh|approximat"),
-    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, "module blocks.0.attention", r"rotary|interleaved"),
-    planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, "module blocks.0.attention", r"bfloat16"),
+    planted("correction", (MLP[0], MLP[3]), 1, "optimizer|weights", r"bias correction", "--optimizer adam"),
+    planted("decay", (MLP[0], MLP[3]), 0, "optimizer|weights", r"coupled|decay", "--optimizer adamw"),
+    planted("dropout", (MLP[0], MLP[4]), 1, r"\bdropout\b", r"scale|1 - p"),
+    planted("warmup", (MLP[0], MLP[1]), 1, "optimizer|weights", r"learning rate", "--optimizer warmup"),
+    planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.mlp\b", r"tanh|approximat"),
+    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved"),
+    planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, r"\bblocks\.0\.attention\b", r"bfloat16"),
     # PyTorch and Keras
     planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"momentum"),
-    planted("pooling", (CNN[0], CNN[2]), 0, "module pool", r"padding|count_include_pad"),
-    planted("adam_epsilon", (MLP[0], MLP[2]), 1, "weights", r"epsilon", "--optimizer adam"),
+    planted("pooling", (CNN[0], CNN[2]), 0, r"\bpool\b", r"padding|count_include_pad"),
+    planted("adam_epsilon", (MLP[0], MLP[2]), 1, "optimizer|weights", r"epsilon", "--optimizer adam"),
     planted("smoothing", (MLP[0], MLP[2]), 1, "loss", r"smooth"),
-    planted("norm_epsilon", (TRANSFORMER[0], TRANSFORMER[2]), 0, "module blocks.0.norm1", r"epsilon"),
-    planted("gates", ("lstm_pytorch", "lstm_keras"), 1, "module lstm", r"gate"),
-    planted("corners", ("resize_pytorch", "resize_keras"), 0, "module resize", r"align_corners|corner"),
+    planted("norm_epsilon", (TRANSFORMER[0], TRANSFORMER[2]), 0, r"\bblocks\.0\.norm1\b", r"epsilon"),
+    planted("gates", ("lstm_pytorch", "lstm_keras"), 1, r"\blstm\b", r"gate"),
+    planted("corners", ("resize_pytorch", "resize_keras"), 0, r"\bresize\b", r"align_corners|corner"),
     # Keras and JAX
     planted("normalization", (CNN[2], CNN[1]), 1, "batch", r"normaliz|mean|scale"),
     planted("order", (MLP[2], MLP[1]), 1, "batch", r"order|permut"),
     planted("sum", (MLP[2], MLP[1]), 0, "loss", r"\bsum"),
-    planted("clip_value", (MLP[2], MLP[1]), 1, "optimizer", r"clip.*(value|norm)", "--optimizer clipped"),
-    planted("clip_layers", (MLP[2], MLP[4]), 0, "optimizer", r"clip.*(layer|global|each)", "--optimizer clipped"),
-    planted("masked_mean", (TRANSFORMER[2], TRANSFORMER[1]), 0, "loss", r"mask"),
+    planted("clip_value", (MLP[2], MLP[1]), 1, "optimizer|weights", r"clip.*(value|norm)", "--optimizer clipped"),
     planted(
-        "norm_place", (TRANSFORMER[2], TRANSFORMER[1]), 0, "module block0", r"(pre|post)-norm|norm.*(before|after)"
+        "clip_layers", (MLP[2], MLP[4]), 0, "optimizer|weights", r"clip.*(layer|global|each)", "--optimizer clipped"
     ),
+    planted("masked_mean", (TRANSFORMER[2], TRANSFORMER[1]), 0, "loss", r"mask"),
+    planted("norm_place", (TRANSFORMER[2], TRANSFORMER[1]), 0, r"\bblock0\b", r"(pre|post)-norm|norm.*(before|after)"),
 )
 
 REPORTED = (
@@ -95,7 +95,7 @@ REPORTED = (
         ("public/flax963_pytorch", "public/flax963_linen"),
         "stem",
         faulty=1,
-        quantity="module conv1",
+        quantity=r"\bconv1\b",
         cause=r"SAME|asymmetric",
         source="google/flax issue 963",
     ),
@@ -114,7 +114,7 @@ REPORTED = (
         ("public/keras15915_pytorch", "public/keras15915_keras"),
         "gru",
         faulty=1,
-        quantity="module gru",
+        quantity=r"\bgru\b",
         cause=r"gate",
         source="keras-team/keras issue 15915",
     ),

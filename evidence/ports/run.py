@@ -24,6 +24,7 @@ import numpy as np
 
 from evidence.ports import data
 from evidence.ports.cases import ENVIRONMENTS, FAULTS, REPORTED, SOUND, TRAINER, Fault, Pair
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE
 from repro.record.arrays import array
 
 HERE = Path(__file__).resolve().parent
@@ -147,41 +148,49 @@ def run(options: argparse.Namespace) -> None:
                 )
 
 
+HEAD = "| case | programs | apart with the fault | without | the tool: differs | where | why | the sound pair |\n|---|---|---|---|---|---|---|---|\n"
+
+
 def table(folder: Path) -> str:
-    """One row for each case: what differs, with the fault and without it, and what compare said."""
+    """Markdown: how far the two of each case are apart, and what compare said, held against what is true."""
     lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
     answers = {(each.name, each.with_fault): each for each in (Answer(**json.loads(line)) for line in lines)}
-    rows = ["| case | programs | where | difference with the fault | without | verdict | where | cause | sound pair |"]
-    rows.append("|---|---|---|---|---|---|---|---|---|")
+    rows = []
     for name, pair in PAIRS.items():
         sound, faulty = answers.get((name, False)), answers.get((name, True))
-        fault = pair if isinstance(pair, Fault) else None
-        cells = [name, " and ".join(f"`{path.partition('/')[2]}`" for path in pair.programs)]
-        cells.append(fault.quantity if fault else "")
-        cells += [_sizes(faulty), _sizes(sound)]
-        cells += _judged(fault, faulty) if fault and faulty else ["", "", ""]
-        cells.append(_mark(sound.code == 0) if sound else "")
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+        cells = [name, " and ".join(f"`{path.rpartition('/')[2]}`" for path in pair.programs)]
+        cells += [_apart(faulty), _apart(sound)]
+        cells += _judged(pair, faulty) if isinstance(pair, Fault) and faulty else ["", "", ""]
+        # Sides that draw their own weights can only be said to draw them alike.
+        cells.append(_mark(sound.code == (INCONCLUSIVE if pair.drawn else 0), _head(sound)) if sound else "")
+        rows.append(f"| {' | '.join(cells)} |\n")
+    return HEAD + "".join(rows)
 
 
-def _sizes(answer: Answer | None) -> str:
+def _apart(answer: Answer | None) -> str:
     if answer is None:
         return ""
-    return f"loss {answer.loss:.0e}, weights {answer.weights:.0e}, buffers {answer.buffers:.0e}"
+    buffers = f", buffers {answer.buffers:.0e}" if 0 < answer.buffers < float("inf") else ""
+    return f"loss {answer.loss:.0e}, weights {answer.weights:.0e}{buffers}"
 
 
 def _judged(fault: Fault, answer: Answer) -> list[str]:
-    where = fault.quantity.removeprefix("module ")
-    return [
-        _mark(answer.code == 3),
-        _mark(bool(re.search(rf"(?<![\w.]){re.escape(where)}(?![\w.])", answer.text))),
-        _mark(bool(re.search(fault.cause, answer.text, re.IGNORECASE))),
-    ]
+    """Whether the tool sees a difference, names where it begins, and says why: a cause that is not the planted one is wrong."""
+    head = _head(answer)
+    why = re.search(r"^  why +(.*)$", answer.text, re.MULTILINE)
+    said = why[1] if why else ""
+    cause = "none" if not why or "no rule" in said else _mark(bool(re.search(fault.cause, said, re.IGNORECASE)), said)
+    return [_mark(answer.code == NOT_REPRODUCIBLE, head), _mark(bool(re.search(fault.quantity, head)), head), cause]
 
 
-def _mark(right: bool) -> str:
-    return "right" if right else "**wrong**"
+def _head(answer: Answer) -> str:
+    """The line with the verdict."""
+    line = re.search(r"^(differs|agrees|inconclusive|repro).*$", answer.text, re.MULTILINE)
+    return line[0] if line else answer.text[-200:].replace("\n", " ")
+
+
+def _mark(right: bool, said: str) -> str:
+    return "right" if right else f"**wrong**: {said}".replace("|", "/")
 
 
 def main() -> None:
