@@ -35,7 +35,7 @@ def test_two_sides_that_agree(folders: Path) -> None:
 
 def test_two_sides_that_differ_and_the_page(folders: Path) -> None:
     page = folders / "a page.html"
-    done = repro("compare", "--port", "--page", page, "torch", "relu", cwd=folders)
+    done = repro("compare", "--port", "--page", str(page), "torch", "relu", cwd=folders)
     assert done.returncode == 3, done.stderr
     assert "differs: first seen in the forward pass: after fc1 of A, Dense_0 of B" in done.stdout
     assert "why     the activation is tanh in A, relu in B" in done.stdout
