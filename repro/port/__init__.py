@@ -4,6 +4,7 @@ side         one record: batch, weights, calls of modules, loss, gradients, the 
 layouts      how the elements of one array lie in another: transposed, reshaped, in parts
 matching     which weights belong together
 agreement    how far apart two arrays are, beside the rounding that was measured
+functions    activations, of single numbers
 forward      forward passes layer by layer: the first place whose inputs agree and whose results do not
 updates      what an optimizer made of gradients, read from its first step
 quantities   batch, weights, forward pass, loss, gradients, states, one after another

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from repro.port.agreement import Apart, Noise, allowed, nearest, same_samples
+from repro.port.functions import BETWEEN, FUNCTIONS
 from repro.port.matching import Match, Matching, units
 from repro.port.side import Arrays, Called, Side
 
@@ -21,6 +22,8 @@ class Layer:
     outputs: Apart | None
     reordered: bool = False
     """True if each sample of the input has the same values in another order."""
+    activated: tuple[np.ndarray, np.ndarray] | None = None
+    """Results that agree, where one side's layer holds its activation, and the other side's has it after the layer."""
 
     @property
     def inputs_agree(self) -> bool:
@@ -126,7 +129,12 @@ class Forward:
             reordered = any(
                 same_samples(x, y, limit) for x in _floats(a.inputs.values()) for y in _floats(b.inputs.values())
             )
-        return Layer(a, b, inputs, _nearest([*a.outputs.values()], [*b.outputs.values()], limit), reordered)
+        outputs = _nearest([*a.outputs.values()], [*b.outputs.values()], limit)
+        activated: tuple[np.ndarray, np.ndarray] | None = None
+        if outputs is None or not outputs.agrees:
+            agreeing = _activated(_first(a.outputs), _first(b.outputs), limit)
+            outputs, activated = (agreeing[0], agreeing[1:]) if agreeing else (outputs, None)
+        return Layer(a, b, inputs, outputs, reordered, activated)
 
     def ends(self) -> tuple[Apart, np.ndarray, np.ndarray] | None:
         """How far apart the results of the whole models are; None where their shapes are not comparable."""
@@ -172,6 +180,17 @@ class Forward:
             [call for call in side.calls if low < call.number < high and not call.weights]
             for side, low, high in zip(self.sides, last, ends, strict=True)
         )
+        part = self._part(passed[0], passed[1])
+        if part:
+            agreed = self._agreed(number)
+            return Place(
+                part,
+                None,
+                None,
+                _closest_pair([*part.a.outputs.values()], [*part.b.outputs.values()]),
+                part.outputs,
+                agreed,
+            )
         if after:
             targets, distance = _closest_pair([*after.a.inputs.values()], [*after.b.inputs.values()]), after.inputs
         else:
@@ -181,6 +200,20 @@ class Forward:
         agreed = self._agreed(number)
         return Place(None, before, after, targets, distance, agreed, (passed[0], passed[1]))
 
+    def _part(self, ours: list[Called], theirs: list[Called]) -> Layer | None:
+        """The first of the modules without weights whose inputs agree, and whose results, of one size, do not."""
+        rest = theirs
+        for a in ours:
+            size = max((array.size for array in a.outputs.values()), default=0)
+            b = next((b for b in rest if size and size in {array.size for array in b.outputs.values()}), None)
+            if b is None or any(a.holds(call) for call in self.sides[0].calls):
+                continue
+            rest = [call for call in rest if call.number > b.number]
+            layer = self.layer(a, b)
+            if layer.inputs_agree and not layer.outputs_agree:
+                return layer
+        return None
+
     def _agreed(self, number: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Results and inputs of earlier layers that agree, the latest first; a layer's own result before its input."""
         pairs = []
@@ -189,6 +222,8 @@ class Forward:
                 (layer.outputs_agree, layer.a.outputs, layer.b.outputs),
                 (layer.inputs_agree, layer.a.inputs, layer.b.inputs),
             ):
+                if agree and ours is layer.a.outputs and layer.activated:
+                    pairs.append(layer.activated)
                 if agree:
                     pairs.append(_closest_pair([*ours.values()], [*theirs.values()]))
         return pairs
@@ -213,6 +248,19 @@ def joined(calls: list[Called]) -> Called:
             f"{place}.{name}": weight for place, call in enumerate(calls) for name, weight in call.weights.items()
         },
     )
+
+
+def _activated(x: np.ndarray | None, y: np.ndarray | None, limit: float) -> tuple[Apart, np.ndarray, np.ndarray] | None:
+    """Two results that agree once a usual function was applied to one of them; None where they do not."""
+    if x is None or y is None or x.size != y.size or {x.dtype.kind, y.dtype.kind} != {"f"}:
+        return None
+    for name in BETWEEN:
+        function = FUNCTIONS[name]
+        for ours, theirs in ((function(np.asarray(x, np.float64)), y), (x, function(np.asarray(y, np.float64)))):
+            both = nearest(ours, theirs, limit)
+            if both and both[0].agrees:
+                return both[0], ours, both[1]
+    return None
 
 
 def _first(arrays: Arrays) -> np.ndarray | None:

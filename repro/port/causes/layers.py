@@ -6,17 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from repro.port.causes.case import ARRAYS, FORWARD, Case, Rule, rule
-from repro.port.causes.formulas import (
-    FUNCTIONS,
-    Formula,
-    agreed,
-    last_channels,
-    numbers,
-    own,
-    passed,
-    results,
-    told_apart,
-)
+from repro.port.causes.formulas import Formula, agreed, last_channels, numbers, own, passed, results, told_apart
+from repro.port.functions import FUNCTIONS
 
 EPSILONS = (1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """The usual ones of normalization."""

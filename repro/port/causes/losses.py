@@ -10,6 +10,8 @@ from repro.port.causes.case import ARRAYS, LOSS, Case, Rule, round_number, rule
 NEAR = MARGIN * 64 * ROUNDING
 """The relative distance at which a float32 loss follows from a formula."""
 
+SHARES = (0.1, 0.05, 0.2)
+"""The usual ones of label smoothing."""
 Formula = tuple[str, float]
 """Its name, and the loss that it makes."""
 
@@ -84,8 +86,12 @@ def _each(case: Case, side: int) -> Iterator[tuple[tuple[str, np.ndarray], np.nd
     given = [*case.inputs[side], *case.inputs[1 - side]]
     for targets in given:
         losses = []
-        if _are_classes(targets, logits):
-            losses.append(("the cross entropy", _cross_entropy(logits, targets)))
+        classes = _classes(targets, logits)
+        if classes is not None:
+            plain, uniform = _cross_entropy(logits, classes), -_log_shares(logits).mean(-1)
+            losses.append(("the cross entropy", plain))
+            smoothed = [(share, (1 - share) * plain + share * uniform) for share in SHARES]
+            losses += [(f"the cross entropy with labels smoothed by {share:g}", loss) for share, loss in smoothed]
         if targets.dtype.kind == "f" and targets.size == logits.size:
             error = (logits - targets.reshape(logits.shape)) ** 2
             losses += [("the squared error", error), ("half of the squared error", error / 2)]
@@ -96,10 +102,12 @@ def _each(case: Case, side: int) -> Iterator[tuple[tuple[str, np.ndarray], np.nd
                 yield (name, loss), mask
 
 
-def _are_classes(targets: np.ndarray, logits: np.ndarray) -> bool:
-    return (
-        targets.dtype.kind in "iu" and targets.shape == logits.shape[:-1] and bool((targets < logits.shape[-1]).all())
-    )
+def _classes(targets: np.ndarray, logits: np.ndarray) -> np.ndarray | None:
+    """The class of each prediction, of numbers or one-hot; None where an array has none."""
+    if targets.shape == logits.shape and _is_mask(targets) and (targets.sum(-1) == 1).all():
+        return np.asarray(targets.argmax(-1))
+    alike = targets.dtype.kind in "iu" and targets.shape == logits.shape[:-1]
+    return targets if alike and bool((targets < logits.shape[-1]).all()) else None
 
 
 def _is_mask(array: np.ndarray) -> bool:
@@ -121,9 +129,10 @@ def _smoothing(case: Case, side: int) -> str:
     assert case.losses is not None
     logits = np.asarray(case.logits[side], np.float64)  # type: ignore[index]
     for targets in [*case.inputs[side], *case.inputs[1 - side]]:
-        if not _are_classes(targets, logits):
+        classes = _classes(targets, logits)
+        if classes is None:
             continue
-        plain = float(_cross_entropy(logits, targets).mean())
+        plain = float(_cross_entropy(logits, classes).mean())
         uniform = float(-_log_shares(logits).mean())
         count = logits.shape[-1]
         share = (case.losses[side] - plain) / (uniform - plain) if uniform != plain else 0.0

@@ -106,7 +106,8 @@ def gradient_clipping(case: Case) -> str | None:
     words = [_clipped([pair[side] for pair in both], [pair[1 - side] for pair in both]) for side in (0, 1)]
     if words[0] == words[1] or not any(words):
         return None
-    return f"gradients are {case.in_words(*(word or 'not clipped' for word in words))}"
+    rate = _base([a for a, _ in both], [b for _, b in both])
+    return f"gradients are {case.in_words(*(word or 'not clipped' for word in words))}, if those that are not cut have a factor of {_short(rate or 1)}"
 
 
 @rule(
@@ -173,14 +174,12 @@ def _ratio(a: Update, b: Update) -> float | None:
 
 def _given(update: Update) -> np.ndarray | None:
     """The gradient that the optimizer was given, up to a factor of all weights; None where that does not follow."""
-    average = [array for name, array in update.slots.items() if any(s.name == name for s in update.states)]
+    average = update.state("average")
+    if average and update.state("squares"):
+        return update.slots[average.name]
     squares = update.state("squares")
-    if squares or not average:
-        first = [array for name, array in update.slots.items() if not squares or name != squares.name]
-        if not first:
-            return -update.change if not update.slots else None
-        return first[0]
-    return average[0]
+    adaptive = squares is not None or update.form.form in ("adaptive", "inside")
+    return None if adaptive else -update.change
 
 
 def _clipped(own: list[Update], other: list[Update]) -> str:
@@ -230,17 +229,13 @@ def _limit(given: np.ndarray, gradient: np.ndarray) -> float:
 
 
 def _base(own: list[Update], other: list[Update]) -> float | None:
-    """The coefficient of a gradient that is not clipped: the largest one of both sides, of the elements that are the smallest."""
-    factors = []
+    """The coefficient of a gradient that is not clipped: the largest one of both sides."""
+    factors = [0.0]
     for update in [*own, *other]:
-        given = _given(update)
+        given, some = _given(update), np.abs(update.gradient) > 0
         if given is not None and given.any():
-            small = np.abs(update.gradient) > 0
-            factors.append(
-                float(np.max(np.abs(given[small]) / np.abs(update.gradient[small])))
-                * (1 if float(given @ update.gradient) > 0 else -1)
-            )
-    return max(factors, key=abs) if factors else None
+            factors.append(float(np.max(np.abs(given[some]) / np.abs(update.gradient[some]))))
+    return max(factors) or None
 
 
 def _equal(a: float, b: float) -> bool:
