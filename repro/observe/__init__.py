@@ -30,6 +30,11 @@ optimizers          one optimizer of PyTorch: its parameters by their names
 copies              copies of the weights, as averages
 samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters
+jax_modules         calls of modules in JAX: the trace of a gradient, which reports
+jax_libraries       modules of Flax, Haiku and Equinox: names, weights, settings
+jax_reports         an operation of JAX that hands out arrays of a program
+jax_passes          forward passes in JAX as they arrive, and their lines
+jax_float64         a program of JAX computed in float64
 module_calls        lines of the calls of modules, which no framework has a part in
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text

@@ -110,10 +110,18 @@ def _bound(equation: Any, inputs: list[Any], params: dict[str, Any]) -> list[Any
 
 
 def _wide_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that name a type, or how float32 is multiplied."""
+    """Parameters that name a type, say how float32 is multiplied, or hold a program, as that by which `scatter` adds."""
     numpy = sys.modules["numpy"]
     wide = {name: _wide(numpy.dtype(params[name])) for name in DTYPES if params.get(name) is not None}
+    wide |= {name: _wide_body(value) for name, value in params.items() if hasattr(value, "eqns")}
     return {**wide, "precision": None} if "precision" in params else wide
+
+
+def _wide_body(body: Any) -> Any:
+    jax, variables = sys.modules["jax"], getattr(body, "jaxpr", body).invars
+    given = [jax.ShapeDtypeStruct(each.aval.shape, _wide(each.aval.dtype)) for each in variables]
+    made = jax.make_jaxpr(functools.partial(_run_body, body))(*given)
+    return made if hasattr(body, "jaxpr") else made.jaxpr
 
 
 def _narrowed(value: Any, aval: Any) -> Any:

@@ -142,6 +142,7 @@ class Paths:
         self.known: dict[int, tuple[str, Any]] = {}  # by id: a module, which is kept alive, and its path
         self.taken: set[str] = set()  # those that were called
         self.trained: dict[int, str] = {}  # by id of an array: its path in what is differentiated
+        self.others: list[Any] = []  # the structures of outermost modules that are not differentiated
 
     def learn(self, differentiated: Any) -> None:
         """Takes the weights that the trace begins with."""
@@ -169,18 +170,31 @@ class Paths:
         return next((path for path in alike if path not in self.taken), last)
 
     def _prefix(self, module: Any) -> str:
-        """The path of an outermost module by the first of its weights that is differentiated; "" if none is."""
-        for path, each in submodules(module):
-            for name, leaf in (_nnx(each) if _is_nnx(each) else _equinox(each)).weights:
-                trained, own = self.trained.get(id(leaf), ""), joined(path, name)
-                if trained == own or trained.endswith(f".{own}"):
-                    return trained[: -len(own)].rstrip(".")
-        return ""
+        """The path of an outermost module: of its weights in what is differentiated, by identity or else by name.
+
+        Of a module that is not differentiated `1:`, `2:`; its class if it has no weights.
+        """
+        own = {joined(path, name): leaf for path, each in submodules(module) for name, leaf in _weights(each)}
+        for name, leaf in own.items():
+            trained = self.trained.get(id(leaf), "")
+            if trained == name or trained.endswith(f".{name}"):
+                return trained[: -len(name)].rstrip(".")
+        if not own:
+            return type(module).__name__
+        if own.keys() <= {*self.trained.values()}:  # JAX has handed its arrays on as others
+            return ""
+        structure = sys.modules["jax"].tree_util.tree_structure(module)
+        self.others += [structure] if structure not in self.others else []
+        return f"{1 + self.others.index(structure)}:"
 
 
 def joined(*names: str) -> str:
-    """A path of those names that are not empty."""
-    return ".".join(filter(None, names))
+    """A path of those names that are not empty: `layers.0`, `1:layers.0`."""
+    return ".".join(filter(None, names)).replace(":.", ":")
+
+
+def _weights(module: Any) -> Leaves:
+    return (_nnx(module) if _is_nnx(module) else _equinox(module)).weights
 
 
 def _is_nnx(module: Any) -> bool:
