@@ -2,6 +2,7 @@
 
 commands                                     what a user types: one file each
 verify, record, compare, report, containers  the tool: runs of a command, and what they say
+port                                         two frameworks side by side
 receipt                                      what a stranger can check of a training
 observe, plant, inject                       what is loaded into the processes of that command
 trainers                                     the reference trainers

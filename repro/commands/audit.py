@@ -46,7 +46,7 @@ def parser() -> Parser:
     made.add_argument(
         "--seed", type=int, metavar="N", help="seed of the draw (default: one that nobody can know before)"
     )
-    made.add_argument("--signer", metavar="KEY", help="the signer's public key, a file of them, or SHA256:...")
+    command_options.add_signer(made)
     made.add_argument(
         "--key", type=Path, metavar="FILE", help="your own SSH key, named in audit.json (default: as `repro receipt`)"
     )
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     from repro.receipt.segments import drawn, segments
     from repro.record.process import stop_as_interrupted
 
-    receipt = receipts.read(paths[0], options.signer)
+    receipt = receipts.read(paths[0], command_options.trusted(options))
     record = receipts.check_record(receipt, paths[1])
     whole = segments(receipts.checkpoints_of(record), record.steps)
     count = _count(options.segments, len(whole))

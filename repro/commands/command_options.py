@@ -14,6 +14,7 @@ from repro.errors import UsageError
 from repro.text import printable
 
 if TYPE_CHECKING:
+    from repro.receipt.signing import Trusted
     from repro.record.injection import Portable
 
 RECORDS = Path("repro-records")
@@ -89,6 +90,25 @@ def add_cube(parser: Parser, workspace: str = "", parameters: bool = True) -> No
     group.add_argument("--workspace", metavar="DIR", help=f"workspace of the MLCube (default: its own){workspace}")
     if parameters:
         group.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="parameters of the task")
+
+
+def add_signer(parser: Parser, condition: str = "") -> None:
+    """Options that say whose receipts are believed; `condition`: with which option they go."""
+    signer = f"{condition}the signer's public key, a file of them, SHA256:..., or a Sigstore identity"
+    parser.add_argument("--signer", metavar="WHO", help=signer)
+    issuer = f"{condition}who vouches for a Sigstore identity, such as https://accounts.google.com"
+    parser.add_argument("--issuer", metavar="URL", help=issuer)
+    config = "keys and servers of another Sigstore than the public one"
+    parser.add_argument("--trust-config", type=Path, metavar="FILE", help=config)
+
+
+def trusted(options: argparse.Namespace) -> "Trusted":
+    """Whose receipts are believed. UsageError for an option that needs another."""
+    if options.issuer is not None and options.signer is None:
+        _refuse(options, "--issuer goes with --signer, the identity that it vouches for")
+    from repro.receipt.signing import Trusted
+
+    return Trusted(options.signer, options.issuer, options.trust_config)
 
 
 def check(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from repro.commands import command_options
 from repro.commands.parser import Parser
 from repro.errors import NOT_REPRODUCIBLE, UsageError
 from repro.text import printable
@@ -27,9 +28,7 @@ def parser() -> Parser:
     made.add_argument(
         "--receipt", type=Path, metavar="RECEIPT", help="the other one's receipt, which has signed his root"
     )
-    made.add_argument(
-        "--signer", metavar="KEY", help="with --receipt: the signer's public key, a file of them, or SHA256:..."
-    )
+    command_options.add_signer(made, "with --receipt: ")
     return made
 
 
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         signed = None
         if options.receipt is not None:
-            signed = receipt.read(options.receipt, options.signer).steps["digest"]["sha256"]
+            signed = receipt.read(options.receipt, command_options.trusted(options)).steps["digest"]["sha256"]
         message = dispute.answer(record, dispute.read(options.message), signed)
     write_json(options.to, msgspec.to_builtins(message))
     if isinstance(message.result, str):

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from repro.commands import command_options
 from repro.commands.parser import Parser
 from repro.errors import UsageError
 from repro.text import counted, printable
@@ -20,22 +21,28 @@ def parser() -> Parser:
     made = Parser(
         "receipt",
         "sign a record, so that others can check it; or check a receipt",
-        ("repro receipt [OPTIONS] RECORD", "repro receipt --check RECEIPT [--signer KEY] [RECORD]"),
+        ("repro receipt [OPTIONS] RECORD", "repro receipt --check RECEIPT [--signer WHO] [RECORD]"),
         run,
         epilog=EPILOG,
     )
     made.add_argument("record", nargs="?", type=Path, metavar="RECORD", help="folder that `repro record` made")
-    made.add_argument("--to", type=Path, metavar="FILE", help="file for the receipt (default: RECORD/receipt.json)")
+    made.add_argument(
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="file for the receipt (default: RECORD/receipt.json, or RECORD/receipt.sigstore.json)",
+    )
     key = "private SSH key to sign with (default: ~/.ssh/id_ed25519, id_ecdsa or id_rsa)"
     made.add_argument("--key", type=Path, metavar="FILE", help=key)
     data = "file or folder of data, whose hashes the receipt holds (repeatable)"
     made.add_argument("--data", action="append", default=[], type=Path, metavar="PATH", help=data)
-    statement = "write the statement without a signature, for Sigstore or another signer"
+    sigstore = "sign with your identity by Sigstore, in place of a key; needs a network"
+    made.add_argument("--sigstore", action="store_true", help=sigstore)
+    statement = "write the statement without a signature, for another signer"
     made.add_argument("--statement", action="store_true", help=statement)
     check = "check a receipt's signature, and a record against it"
     made.add_argument("--check", type=Path, metavar="RECEIPT", help=check)
-    signer = "with --check: the signer's public key, a file of them, or SHA256:..."
-    made.add_argument("--signer", metavar="KEY", help=signer)
+    command_options.add_signer(made, "with --check: ")
     return made
 
 
@@ -45,42 +52,62 @@ def run(options: argparse.Namespace) -> int:
         return _check(options)
     if options.record is None:
         raise UsageError("receipt: no record; name the folder that `repro record` made")
-    if options.signer is not None:
-        raise UsageError("receipt: --signer goes with --check; to sign with a key of yours, name it with --key")
+    _check_options(options)
     from repro.files import current_folder, write_atomically
-    from repro.receipt import receipt
+    from repro.receipt import bundles, receipt, signing
     from repro.record import record as records
 
     record = records.read(options.record)
     payload = receipt.make(record, options.data, current_folder())
-    path = options.to or options.record / ("statement.json" if options.statement else receipt.FILE)
+    name = "statement.json" if options.statement else receipt.BUNDLE if options.sigstore else receipt.FILE
+    path = options.to or options.record / name
     if path.exists():
         raise UsageError(f"receipt: {path} already exists; name another file with --to")
     if options.statement:
         write_atomically(path, payload)
         print(printable(f"statement in {path}, not signed"))
         return 0
-    made = receipt.write(path, payload, options.key)
+    sigstore, config = options.sigstore, options.trust_config
+    envelope = bundles.sign(payload, config) if sigstore else signing.sign(payload, options.key)
+    made = receipt.write(path, envelope, signing.Trusted(trust_config=config))
     _show(made)
     print(printable(f"receipt in {path}, {path.stat().st_size} bytes"))
     return 0
 
 
+def _check_options(options: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go together where a record is signed."""
+    if options.signer is not None or options.issuer is not None:
+        raise UsageError(
+            "receipt: --signer and --issuer go with --check; to sign with a key of yours, name it with --key"
+        )
+    if options.sigstore and (options.key or options.statement):
+        raise UsageError(f"receipt: --sigstore does not go with {'--key' if options.key else '--statement'}")
+    if options.trust_config and not options.sigstore:
+        raise UsageError("receipt: --trust-config goes with --sigstore, or with --check")
+
+
 def _check(options: argparse.Namespace) -> int:
     from repro.receipt import receipt
 
-    given = {"--key": options.key, "--data": options.data, "--to": options.to, "--statement": options.statement}
+    given = {
+        "--key": options.key,
+        "--data": options.data,
+        "--to": options.to,
+        "--statement": options.statement,
+        "--sigstore": options.sigstore,
+    }
     for name, value in given.items():
         if value:
             raise UsageError(f"receipt: {name} does not go with --check")
-    checked = receipt.read(options.check, options.signer)
+    checked = receipt.read(options.check, command_options.trusted(options))
     if options.record is not None:
         receipt.check_record(checked, options.record)
     _show(checked)
     if options.record is not None:
         print(printable(f"record      {options.record} is what was signed, with every step and checkpoint"))
     if options.signer is None:
-        print("The signature fits. Whose key it is, --signer checks.")
+        print("The signature fits. Whose it is, --signer checks.")
     return 0
 
 
@@ -107,7 +134,7 @@ def described(receipt: "Receipt") -> dict[str, str]:
     after = receipt.checkpoints
     steps = receipt.steps
     lines = {
-        "signed by": f"{receipt.signer} ({receipt.key.split()[0]})",
+        "signed by": f"{receipt.signer} ({receipt.signed.kind})",
         "command": shlex.join(parameters["command"]),
         "numerics": named,
         "versions": ", ".join(versions),

@@ -36,9 +36,7 @@ def parser() -> Parser:
     made.add_argument("--checkpoints", action="append", default=[], metavar="GLOB", help=checkpoints)
     operations = "write down each operation of a step (PyTorch), so that compare can name the first that differs"
     made.add_argument("--operations", type=int, metavar="STEP", help=operations)
-    modules = (
-        "write down each call of a module in these steps, as 1 or 1,2, with a copy in float64; --keep goes with it"
-    )
+    modules = "write down what each module computes in these steps, as 1 or 1,2, in float64 as well; implies --keep"
     made.add_argument("--modules", metavar="STEPS", help=modules)
     command_options.add_portable(made)
     command_options.add_cube(made)

@@ -7,7 +7,9 @@ pytorch, jax, keras  the watchers: steps of each framework's optimizers
 keras_steps, keras_fit  the lines of Keras' steps; what `fit` shows
 operations          all operations of one step, in PyTorch
 pytorch_calls       calls of PyTorch's modules in the steps that --modules names
-doubles             the same step of PyTorch in float64
+keras_calls         calls of Keras' layers in these steps
+doubles, tensorflow_doubles  the same step in float64, of PyTorch and of TensorFlow
+without_double      operations of PyTorch that have no float64 form, computed by others
 dispatch            the mode that PyTorch asks before each operation
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports

@@ -15,7 +15,10 @@ from typing import Any, Optional
 from . import dispatch, recorder, without_double
 
 NAMESPACES = ("aten", "prims", "torchvision")  # operations of others may do more than compute
-MEMORY = ("set_", "resize_", "resize_as_", "_resize_output_")  # they change which memory a tensor has
+LEFT_OUT = (
+    *("set_", "resize_", "resize_as_", "_resize_output_"),  # they change which memory a tensor has
+    "_amp_foreach_non_finite_check_and_unscale_",  # after the last backward pass: gradients have been written
+)
 DRAWN = ("bernoulli", "rand", "normal", "uniform", "exponential", "geometric", "cauchy", "log_normal")
 LARGE = 1 << 20  # numbers; of larger memory only the part that a tensor shows is copied, if that is much smaller
 PURGED = 256  # operations after which the copies of memory that was freed are forgotten
@@ -94,7 +97,7 @@ class Doubles:
     @recorder.never_raise
     def before(self, operation: Any, args: Any, kwargs: Any) -> Optional[tuple[Optional[Copied]]]:
         """The arguments in float64, as they are before the call: (None,) where one has no copy; None if there are none."""
-        if dispatch.is_view(operation) or dispatch.name(operation) in MEMORY:
+        if dispatch.is_view(operation) or dispatch.name(operation) in LEFT_OUT:
             return None
         if not any(map(_is_floating, self.tensors((args, kwargs)))):
             return None

@@ -16,7 +16,7 @@ from . import watched as watched  # repro.watch finds it in sys.modules
 WATCHERS = {
     "torch": ("pytorch", "operations", "pytorch_calls"),
     "torch._dynamo": ("pytorch", "pytorch_calls"),
-    "keras": ("keras",),
+    "keras": ("keras", "keras_calls"),
     "tensorflow.python.data.ops.iterator_ops": ("tf_data",),
     "jax": ("jax",),
     "optax": ("jax",),

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.errors import ReproError, UsageError
+from repro.errors import ReproError
 from repro.files import check_regular, write_json
-from repro.receipt import signing, statement
+from repro.receipt import bundles, signing, statement
+from repro.receipt.signing import Signed, Trusted
 from repro.receipt.statement import CHECKPOINT, DATA, STEPS, WEIGHTS, Descriptor
 from repro.record import outputs
 from repro.record import record as records
@@ -19,25 +20,33 @@ from repro.record.record import Record
 from repro.structs import Flaw
 from repro.text import printable
 
-FILE = "receipt.json"
+FILE, BUNDLE = "receipt.json", "receipt.sigstore.json"
+ANYBODY = Trusted()
 OTHER = "receipt: {folder} is not the record of {path}: {what} is not the one that was signed; ask its maker for the record again"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """A statement, and the key that has signed it."""
+    """A statement, and who has signed it."""
 
     path: Path
     content: dict[str, Any]
-    key: str
-    """The public key of the signer, as OpenSSH writes it."""
-    sha256: str
-    """The SHA-256 of the statement."""
+    signed: Signed
 
     @property
     def signer(self) -> str:
-        """The fingerprint of the key."""
-        return signing.fingerprint(self.key)
+        """The fingerprint of the key, or the identity."""
+        return self.signed.signer
+
+    @property
+    def by_identity(self) -> bool:
+        """True for a receipt that Sigstore signed."""
+        return self.signed.kind == bundles.KIND
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the statement."""
+        return hashlib.sha256(self.signed.payload).hexdigest()
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -101,29 +110,24 @@ def make(record: Record, data: Sequence[Path], folder: Path) -> bytes:
     return statement.as_bytes(content)
 
 
-def write(path: Path, payload: bytes, key: Path | None) -> Receipt:
-    """Signs a statement, and writes the envelope. UsageError where the file exists."""
-    if path.exists():
-        raise UsageError(f"receipt: {path} already exists; name another file with --to")
-    write_json(path, signing.sign(payload, key))
-    return read(path)
+def write(path: Path, envelope: dict[str, Any], trusted: Trusted = ANYBODY) -> Receipt:
+    """Writes what signing.sign() or bundles.sign() made, and reads it as others will."""
+    write_json(path, envelope)
+    return read(path, trusted)
 
 
-def read(path: Path, signer: str | None = None) -> Receipt:
-    """A receipt whose signature is that of its content, by a signer if one is named. ReproError where it is not."""
-    payload, key = signing.verify(path)
+def read(path: Path, trusted: Trusted = ANYBODY) -> Receipt:
+    """A receipt whose signature is that of its content, by the trusted signer if one is named. ReproError where it is not."""
+    envelope = signing.load(path)
+    signed = (bundles if bundles.is_bundle(envelope) else signing).verify(path, envelope, trusted)
     try:
-        content = json.loads(payload)
+        content = json.loads(signed.payload)
         statement.validate(content)
-        result = Receipt(path, content, key, hashlib.sha256(payload).hexdigest())
+        result = Receipt(path, content, signed)
         _check_types(result)
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
         why = printable(" ".join(str(error).split()))[:120] or "it lacks what a receipt holds"
         raise ReproError(signing.UNREADABLE.format(path=path, why=why)) from None
-    if signer is not None and result.signer not in signing.known(signer):
-        raise ReproError(
-            f"receipt: {path} is signed by {result.signer}, which {signer} does not name; ask its maker for his receipt, or name his key with --signer"
-        )
     return result
 
 

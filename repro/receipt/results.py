@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from repro.files import read_json
 from repro.machine import facts
 from repro.receipt import signing
 from repro.receipt.audit import Auditor, Outcome, Verdict
+from repro.record import signature
+from repro.record.record import FILE
 from repro.structs import converted
 from repro.verify import audits
 from repro.verify.audits import Audit, ReceiptHash
@@ -33,7 +36,7 @@ def write(auditor: Auditor, key: Path | None) -> Path:
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=converted(facts.hardware() | {"platform": platform.platform()}, Machine),
         signer=receipt.signer,
-        auditor=signing.own_fingerprint(key),
+        auditor=_auditor(auditor, key),
         segments=[
             audits.Segment(first=one.segment.after + 1, last=one.segment.last, verdict=one.verdict)
             for one in auditor.outcomes
@@ -42,3 +45,13 @@ def write(auditor: Auditor, key: Path | None) -> Path:
     )
     audits.write(path, content)
     return path
+
+
+def _auditor(auditor: Auditor, key: Path | None) -> str | None:
+    """The fingerprint of the auditor's key; the signer, where an identity signed what this user recorded himself.
+
+    A key and an identity are never equal, though they may be those of one person.
+    """
+    if auditor.receipt.by_identity and signature.is_own(read_json(auditor.record.path / FILE)):
+        return auditor.receipt.signer
+    return signing.own_fingerprint(key)

@@ -9,6 +9,7 @@ import getpass
 import hashlib
 import json
 import sys
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,30 @@ MISSING = "receipt: {name} is not installed; install repro with its extra: pip i
 MAKE_ONE = "make one with `ssh-keygen -t ed25519`, and name it with --key"
 LARGEST = 16 << 20  # bytes of an envelope
 UNREADABLE = "receipt: {path} is not a receipt: {why}; name a file that `repro receipt` wrote"
+OTHER_SIGNER = "receipt: {path} is signed by {signer}, which {known} does not name; ask its maker for his receipt, or name him with --signer"
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """Whose receipts are believed; anybody's where no signer is named."""
+
+    signer: str | None = None
+    """A key, a file of keys, or an identity."""
+    issuer: str | None = None
+    """The URL of who vouches for the identity."""
+    trust_config: Path | None = None
+    """The keys and servers of a Sigstore that is not the public one."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What is signed, and by whom."""
+
+    payload: bytes
+    signer: str
+    """The fingerprint of a key, or an identity."""
+    kind: str
+    """The kind of the key, or of the signature."""
 
 
 def sign(payload: bytes, key: Path | None) -> dict[str, Any]:
@@ -38,25 +63,37 @@ def sign(payload: bytes, key: Path | None) -> dict[str, Any]:
     return dict(envelope.to_dict())
 
 
-def verify(path: Path) -> tuple[bytes, str]:
-    """The payload of a file, and the public key that has signed it.
+def load(path: Path) -> Any:
+    """The JSON of a receipt. UsageError where there is no such file, ReproError where it is not JSON."""
+    try:
+        return json.loads(read(path, LARGEST))
+    except FileNotFoundError:
+        raise UsageError(f"receipt: {path} does not exist; name a file that `repro receipt` wrote") from None
+    except OSError as error:
+        raise ReproError(f"receipt: {path} cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise ReproError(UNREADABLE.format(path=path, why=one_line(error))) from None
 
-    ReproError where it is none, has another number of signatures than one, or a signature that is not of its payload.
+
+def verify(path: Path, content: Any, trusted: Trusted) -> Signed:
+    """The payload of an envelope, and the key that has signed it.
+
+    ReproError where it is none, has another number of signatures than one, a signature that is not of its payload, or another
+    signer than the trusted one.
     """
     dsse, signer = _library()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
     from securesystemslib.exceptions import Error
 
+    if trusted.issuer is not None or trusted.trust_config is not None:
+        option = "--issuer" if trusted.issuer is not None else "--trust-config"
+        raise UsageError(f"receipt: {path} is signed by an SSH key; {option} goes with one that Sigstore signed")
     try:
-        envelope = dsse.Envelope.from_dict(json.loads(read(path, LARGEST)))
+        envelope = dsse.Envelope.from_dict(content)
         ids = list(envelope.signatures)
-    except FileNotFoundError:
-        raise UsageError(f"receipt: {path} does not exist; name a file that `repro receipt` wrote") from None
-    except OSError as error:
-        raise ReproError(f"receipt: {path} cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Error) as error:
-        raise ReproError(UNREADABLE.format(path=path, why=_one_line(error))) from None
+        raise ReproError(UNREADABLE.format(path=path, why=one_line(error))) from None
     if envelope.payload_type != PAYLOAD_TYPE:
         raise ReproError(
             UNREADABLE.format(path=path, why=f"its payload is {printable(str(envelope.payload_type))[:60]}")
@@ -68,9 +105,12 @@ def verify(path: Path) -> tuple[bytes, str]:
         envelope.verify([key], 1)
     except (ValueError, UnsupportedAlgorithm, Error) as error:
         raise ReproError(
-            f"receipt: {path}: its signature is not that of its content ({_one_line(error)}): one of the two was changed; ask its maker for it again"
+            f"receipt: {path}: its signature is not that of its content ({one_line(error)}): one of the two was changed; ask its maker for it again"
         ) from None
-    return envelope.payload, ids[0]
+    own = fingerprint(ids[0])
+    if trusted.signer is not None and own not in known(trusted.signer):
+        raise ReproError(OTHER_SIGNER.format(path=path, signer=own, known=trusted.signer))
+    return Signed(envelope.payload, own, ids[0].split()[0])
 
 
 def fingerprint(key: str) -> str:
@@ -146,7 +186,7 @@ def _private(path: Path) -> Any:
         raise UsageError(f"receipt: --key {path} cannot be read ({error.strerror}); {MAKE_ONE}") from None
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
         raise UsageError(
-            f"receipt: --key {path} cannot be used to sign ({_one_line(error)}): it is no private key of OpenSSH, or the passphrase is another one; {MAKE_ONE}"
+            f"receipt: --key {path} cannot be used to sign ({one_line(error)}): it is no private key of OpenSSH, or the passphrase is another one; {MAKE_ONE}"
         ) from None
 
 
@@ -168,5 +208,6 @@ def _library() -> tuple[Any, Any]:
     return dsse, signer
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """The message of an error, short enough to stand within another."""
     return str(printable(" ".join(str(error).split()) or type(error).__name__))[:120]

@@ -10,6 +10,7 @@ timeline.py       the picture of a command's runs over their steps
 tables.py         the same as Markdown and in the terminal; markdown.py escapes
 answers.py        a command's answers in the terminal; cures.py  what `--cure` did
 comparison.py     what `compare` says of two records
+port.py           what `compare --port` says; port_page.py  its page, two columns
 speed_tables.py   a benchmark as tables; speed_page.py is its part of the page
 against_table.py  a benchmark beside an older one
 sweep_report.py   a sweep, in the terminal, as Markdown and as JSON

@@ -29,7 +29,7 @@ NEVER_OF_ONE = (machines.QUESTION, AUDIT)
 """Questions that no results file answers alone; in one, it is an option of --vary by that name."""
 SOME_RUNS = ("engines", machines.QUESTION)
 """Questions that are answered by some of their runs: one container is another one already."""
-BY_ITSELF = "the auditor's key is the one that signed the receipt"
+BY_ITSELF = "the auditor is who signed the receipt"
 UNSIGNED = "the receipt or the audit is not signed"
 
 

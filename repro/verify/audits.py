@@ -14,8 +14,8 @@ from repro.structs import Checked, FileKind, Fingerprint, Hash, Integer, Struct,
 from repro.verify.results import Machine
 
 Verdict = Literal["same", "differs", "inconclusive"]
-Key = Annotated[str, Meta(pattern=r"\ASHA256:[A-Za-z0-9+/]{43}=?\Z")]
-"""The hash of a public key, as `ssh-keygen -l` prints it."""
+Signer = Annotated[str, Meta(pattern=r"\A(SHA256:[A-Za-z0-9+/]{43}=?|\S.*, https?://\S+)\Z", max_length=4096)]
+"""The hash of a public key, as `ssh-keygen -l` prints it; or an identity of Sigstore, and the URL of who vouches for it."""
 
 
 class Segment(Struct):
@@ -42,15 +42,15 @@ class Audit(Checked, kw_only=True):
     date: Time
     machine: Machine
     """The auditor's."""
-    signer: Key | None
-    """The key that signed the receipt; None if it is not signed."""
-    auditor: Key | None
+    signer: Signer | None
+    """Who signed the receipt; None if it is not signed."""
+    auditor: Signer | None
     segments: list[Segment]
     receipt: ReceiptHash
 
     @property
     def by_another(self) -> bool:
-        """True if the auditor's key is known, and not the one that signed the receipt."""
+        """True if the auditor is known, and is not who signed the receipt."""
         return self.signer is not None and self.auditor is not None and self.signer != self.auditor
 
 

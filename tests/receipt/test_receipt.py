@@ -45,7 +45,7 @@ def test_its_check(maker: Maker) -> None:
     receipt = maker.sign(maker.folder / "record")
     words = ["receipt", "--check", str(receipt)]
     alone = repro(*words, cwd=maker.folder)
-    assert alone.returncode == 0 and alone.stdout.endswith("Whose key it is, --signer checks.\n")
+    assert alone.returncode == 0 and alone.stdout.endswith("Whose it is, --signer checks.\n")
     whole = repro(*words, "record", "--signer", "maker.pub", cwd=maker.folder)
     assert whole.returncode == 0 and "record is what was signed" in whole.stdout and "--signer" not in whole.stdout
     maker.key("other")
@@ -59,8 +59,8 @@ def test_keys_of_openssh(maker: Maker, kind: str) -> None:
     keys.make(path, kind)
     done = repro("receipt", "record", "--key", kind, "--to", "signed.json", cwd=maker.folder)
     assert done.returncode == 0, done.stderr
-    signed = receipts.read(maker.folder / "signed.json", signer=f"{path}.pub")
-    assert path.with_name(f"{kind}.pub").read_text().startswith(f"{signed.key} ")
+    signed = receipts.read(maker.folder / "signed.json", signing.Trusted(f"{path}.pub"))
+    assert path.with_name(f"{kind}.pub").read_text().split()[0] == signed.signed.kind
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen (openssh-client) is not installed")
@@ -100,7 +100,7 @@ def test_a_key_with_a_passphrase_needs_a_terminal(maker: Maker) -> None:
         (["record", "--key", "maker", "--data", "missing"], "--data missing does not exist"),
         (["missing", "--key", "maker"], "missing holds no record"),
         ([], "no record; name the folder"),
-        (["record", "--signer", "maker.pub"], "--signer goes with --check"),
+        (["record", "--signer", "maker.pub"], "--signer and --issuer go with --check"),
         (["--check", "missing.json"], "missing.json does not exist"),
         (["--check", TRAINING], f"{TRAINING} is not a receipt"),
         (["--check", "missing.json", "--key", "maker"], "--key does not go with --check"),

@@ -15,8 +15,6 @@ NEAREST = 1e-4
 """The largest relative distance at which a result follows from a formula."""
 BETTER = 6
 """How many times nearer a result must be to its formula than to the other side's result."""
-MOST = 50_000_000
-"""Numbers that formulas may compute for one place."""
 
 
 def results(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
@@ -40,6 +38,11 @@ def _likest(ours: Arrays, theirs: Arrays) -> tuple[np.ndarray, np.ndarray]:
     floats = [[array for array in of.values() if array.dtype.kind == "f"] for of in (ours, theirs)]
     both = [(a, b) for a in floats[0] for b in floats[1] if a.size == b.size]
     return both[0] if both else (_largest(ours), _largest(theirs))
+
+
+def sizes(case: Case) -> set[int]:
+    """How many numbers the results have for each sample."""
+    return {array.size // len(array) for array in results(case) or () if array.ndim and len(array)}
 
 
 def agreed(case: Case) -> list[np.ndarray]:
