@@ -69,7 +69,7 @@ FAULTS = (
     planted("dropout", (MLP[0], MLP[4]), 1, r"\bdropout\b|after dense1", r"scale|1 - p|rest is times"),
     planted("warmup", (MLP[0], MLP[1]), 1, "optimizer|weights", r"\brate\b", "--optimizer warmup"),
     planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.mlp\b", r"tanh|approximat"),
-    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved"),
+    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved|halves"),
     planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, r"\bblocks\.0\.attention\b", r"bfloat16"),
     # PyTorch and Keras
     planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"momentum"),
