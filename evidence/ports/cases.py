@@ -59,15 +59,17 @@ TRANSFORMER = "transformer_pytorch", "transformer_nnx", "transformer_keras"
 
 FAULTS = (
     # PyTorch and JAX
-    planted("padding", (CNN[0], CNN[1]), 1, r"\bconv2\b", r"SAME|asymmetric"),
+    planted("padding", (CNN[0], CNN[1]), 1, r"\bconv2\b", r"\bpads?\b|SAME|asymmetric"),
     planted("variance", (CNN[0], CNN[1]), 0, "buffers", r"biased|n - 1"),
     planted("initializer", (MLP[0], MLP[1]), 1, "initial weights", r"fan_(in|out)", "--own-weights"),
-    planted("correction", (MLP[0], MLP[3]), 1, "optimizer|weights", r"bias correction", "--optimizer adam"),
+    planted(
+        "correction", (MLP[0], MLP[3]), 1, "optimizer|weights", r"bias correction|correct the bias", "--optimizer adam"
+    ),
     planted("decay", (MLP[0], MLP[3]), 0, "optimizer|weights", r"coupled|decay", "--optimizer adamw"),
-    planted("dropout", (MLP[0], MLP[4]), 1, r"\bdropout\b", r"scale|1 - p"),
-    planted("warmup", (MLP[0], MLP[1]), 1, "optimizer|weights", r"learning rate", "--optimizer warmup"),
+    planted("dropout", (MLP[0], MLP[4]), 1, r"\bdropout\b|after dense1", r"scale|1 - p|rest is times"),
+    planted("warmup", (MLP[0], MLP[1]), 1, "optimizer|weights", r"\brate\b", "--optimizer warmup"),
     planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.mlp\b", r"tanh|approximat"),
-    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved"),
+    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved|halves"),
     planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, r"\bblocks\.0\.attention\b", r"bfloat16"),
     # PyTorch and Keras
     planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"momentum"),
@@ -96,7 +98,7 @@ REPORTED = (
         "stem",
         faulty=1,
         quantity=r"\bconv1\b",
-        cause=r"SAME|asymmetric",
+        cause=r"\bpads?\b|SAME|asymmetric",
         source="google/flax issue 963",
     ),
     Fault(

@@ -158,11 +158,13 @@ def table(folder: Path) -> str:
     rows = []
     for name, pair in PAIRS.items():
         sound, faulty = answers.get((name, False)), answers.get((name, True))
+        if sound is None:
+            continue
         cells = [name, " and ".join(f"`{path.rpartition('/')[2]}`" for path in pair.programs)]
         cells += [_apart(faulty), _apart(sound)]
         cells += _judged(pair, faulty) if isinstance(pair, Fault) and faulty else ["", "", ""]
         # Sides that draw their own weights can only be said to draw them alike.
-        cells.append(_mark(sound.code == (INCONCLUSIVE if pair.drawn else 0), _head(sound)) if sound else "")
+        cells.append(_mark(sound.code == (INCONCLUSIVE if pair.drawn else 0), _head(sound)))
         rows.append(f"| {' | '.join(cells)} |\n")
     return HEAD + "".join(rows)
 
