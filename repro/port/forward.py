@@ -86,7 +86,9 @@ class Forward:
             both = [self._calls(side, names, use) for side, names in zip(self.sides, (match.a, match.b), strict=True)]
             if all(both):
                 a, b = (of[0] if len(of) == 1 else joined(of) for of in both)
-                pairs.append((a, b if len(both[0]) == len(both[1]) else self._in_order(match, a, b)))
+                pairs.append(
+                    self._of_one_size(a, b) if len(both[0]) == len(both[1]) else (a, self._in_order(match, a, b))
+                )
         return pairs
 
     def _calls(self, side: Side, names: tuple[str, ...], use: int) -> list[Called]:
@@ -97,6 +99,18 @@ class Forward:
             for owner in owners
         ]
         return [calls[use - 1] for calls in uses] if uses and all(len(calls) >= use for calls in uses) else []
+
+    def _of_one_size(self, a: Called, b: Called) -> tuple[Called, Called]:
+        """Two calls, or those around one of them: a recurrent layer calls its cell for each step of time."""
+        around = [
+            sorted((call for call in side.calls if call.name and call.holds(inner)), key=lambda call: -len(call.name))
+            for side, inner in zip(self.sides, (a, b), strict=True)
+        ]
+        pairs = [(a, b), *((a, outer) for outer in around[1]), *((outer, b) for outer in around[0])]
+        fitting = [
+            (x, y) for x, y in pairs if _sizes(x.outputs) & _sizes(y.outputs) and _sizes(x.inputs) & _sizes(y.inputs)
+        ]
+        return fitting[0] if fitting else (a, b)
 
     def _in_order(self, match: Match, a: Called, b: Called) -> Called:
         """B's call with the units of its result in A's order, where several weights are one on one of the sides."""
@@ -205,13 +219,13 @@ class Forward:
         rest = theirs
         for a in ours:
             size = max((array.size for array in a.outputs.values()), default=0)
-            b = next((b for b in rest if size and size in {array.size for array in b.outputs.values()}), None)
-            if b is None or any(a.holds(call) for call in self.sides[0].calls):
+            if any(a.holds(call) for call in self.sides[0].calls):
                 continue
-            rest = [call for call in rest if call.number > b.number]
-            layer = self.layer(a, b)
-            if layer.inputs_agree and not layer.outputs_agree:
-                return layer
+            alike = [b for b in rest if size and size in {array.size for array in b.outputs.values()}]
+            layers = [layer for b in alike if (layer := self.layer(a, b)).inputs_agree]
+            if layers and not any(layer.outputs_agree for layer in layers):
+                return layers[0]
+            rest = [call for call in rest if not layers or call.number > layers[0].b.number]
         return None
 
     def _agreed(self, number: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -261,6 +275,10 @@ def _activated(x: np.ndarray | None, y: np.ndarray | None, limit: float) -> tupl
             if both and both[0].agrees:
                 return both[0], ours, both[1]
     return None
+
+
+def _sizes(arrays: Arrays) -> set[int]:
+    return {array.size for array in arrays.values()}
 
 
 def _first(arrays: Arrays) -> np.ndarray | None:

@@ -232,8 +232,13 @@ def _base(own: list[Update], other: list[Update]) -> float | None:
     """The coefficient of a gradient that is not clipped: the largest one of both sides."""
     factors = [0.0]
     for update in [*own, *other]:
-        given, some = _given(update), np.abs(update.gradient) > 0
-        if given is not None and given.any():
+        average, given = update.state("average"), _given(update)
+        if average and update.state("squares"):
+            factors.append(abs(average.factor))
+        elif update.form.form in ("linear", "clipped"):
+            factors.append(abs(update.form.rate))
+        elif given is not None and given.any():
+            some = np.abs(update.gradient) > EQUAL * np.abs(update.gradient).max()
             factors.append(float(np.max(np.abs(given[some]) / np.abs(update.gradient[some]))))
     return max(factors) or None
 
