@@ -142,6 +142,7 @@ class Paths:
         self.known: dict[int, tuple[str, Any]] = {}  # by id: a module, which is kept alive, and its path
         self.taken: set[str] = set()  # those that were called
         self.trained: dict[int, str] = {}  # by id of an array: its path in what is differentiated
+        self.is_known = False  # True once a module had arrays that are differentiated
         self.others: list[Any] = []  # the structures of outermost modules that are not differentiated
 
     def learn(self, differentiated: Any) -> None:
@@ -178,10 +179,11 @@ class Paths:
         for name, leaf in own.items():
             trained = self.trained.get(id(leaf), "")
             if trained == name or trained.endswith(f".{name}"):
+                self.is_known = True
                 return trained[: -len(name)].rstrip(".")
         if not own:
             return type(module).__name__
-        if own.keys() <= {*self.trained.values()}:  # JAX has handed its arrays on as others
+        if not self.is_known and own.keys() <= {*self.trained.values()}:  # JAX has handed its arrays on as others
             return ""
         structure = sys.modules["jax"].tree_util.tree_structure(module)
         self.others += [structure] if structure not in self.others else []

@@ -15,7 +15,7 @@ from support.observed import SCRIPTS, ended, interpreter, start
 
 PROGRAM = str(SCRIPTS / "jax_module_calls.py")
 STEPS = 2  # of each scenario
-SCENARIOS = ["linen", "remat", "eager", "nnx", "scanned", "eager_choice"]
+SCENARIOS = ["linen", "remat", "eager", "nnx", "scanned", "eager_choice", "taught"]
 NAMED = ["linen", "remat", "eager", "nnx"]  # those with three layers of chosen names
 LAYERS = ["first", "second", "third"]
 
@@ -117,6 +117,12 @@ def test_a_loss_that_asks_for_a_number_has_no_copy(flax: tuple[Any, Process]) ->
     assert loss.outputs == {"": said["eager_choice"]["loss"]} and not loss.exact
     assert [*backward.gradients.values()] == [said["eager_choice"]["gradients"]["w"]] and not backward.exact
     assert any("no copy in float64: TracerBoolConversionError" in note for note in process.notes)
+
+
+def test_a_model_that_does_not_learn_has_paths_of_its_own(flax: tuple[Any, Process]) -> None:
+    calls, _ = of(flax[1], SCENARIOS.index("taught"))
+    assert [call.module for call in calls] == ["", "layers.0", "1:", "1:layers.0", "Distance", "loss"]
+    assert all(call.exact for call in calls)
 
 
 def test_settings_are_text(flax: tuple[Any, Process]) -> None:

@@ -149,6 +149,28 @@ def nnx() -> None:
             report(x=x, params=before, loss=value, outputs=outputs, gradients=gradients)
 
 
+def taught() -> None:
+    """A model that learns what another one of the same layers says, beside a loss that is a module."""
+    from flax import nnx
+
+    class Distance(nnx.Module):
+        def __call__(self, a: Any, b: Any) -> Any:
+            return jnp.square(a - b).mean()
+
+    rngs = nnx.Rngs(0)
+    student, teacher = (nnx.Sequential(nnx.Linear(WIDTH, 2, rngs=rngs), nnx.relu) for _ in range(2))
+    optimizer = nnx.Optimizer(student, OPTIMIZER, wrt=nnx.Param)
+
+    @nnx.jit
+    def step(student: Any, teacher: Any, optimizer: nnx.Optimizer, x: Any) -> None:
+        gradients = nnx.grad(lambda student: Distance()(student(x), teacher(x)))(student)
+        optimizer.update(student, gradients)
+
+    for x in DATA:
+        step(student, teacher, optimizer, x)
+    report()
+
+
 def scanned() -> None:
     """Layers in a loop, in a loop over the steps."""
     from flax import linen as nn
@@ -196,6 +218,7 @@ SCENARIOS: dict[str, Callable[[], None]] = {
     "equinox": equinox,
     "haiku": haiku,
     "scanned": scanned,
+    "taught": taught,
     "eager_choice": eager_choice,
 }
 
