@@ -43,7 +43,7 @@ class Called:
 
     def holds(self, other: "Called") -> bool:
         """True if another module is a part of this one, by its path."""
-        return self is not other and (not self.name or other.name.startswith(f"{self.name}."))
+        return self is not other and (not self.name or other.name.startswith((f"{self.name}.", f"{self.name}/")))
 
 
 class Side:
