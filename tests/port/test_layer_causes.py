@@ -135,7 +135,7 @@ def test_attention_that_is_scaled(factor: float, tmp_path: Path) -> None:
     why(compared(tmp_path, attention(TORCH), attention(JAX, factor=factor)), None)
 
 
-def block(frameworks: dict[str, str], before: bool, noise: float = 0.0) -> Written:
+def block(frameworks: dict[str, str], before: bool, noise: float = 0.0, residual: float = 1.0) -> Written:
     """A dense layer with a residual, and the norm before it or after the sum."""
     torch, x = frameworks is TORCH, drawn(4, 8)
     kernel, scale = drawn(8, 8, seed=1), drawn(8, seed=2)
@@ -149,7 +149,7 @@ def block(frameworks: dict[str, str], before: bool, noise: float = 0.0) -> Writt
     def dense(x: np.ndarray) -> np.ndarray:
         return side.call("dense", "Linear", x, x @ kernel.T)
 
-    y = x + dense(normed(x)) if before else normed(x + dense(x))
+    y = x + dense(normed(x)) if before else normed(residual * x + dense(x))
     root = {
         "module": "",
         "type": "Block",
@@ -165,6 +165,10 @@ def block(frameworks: dict[str, str], before: bool, noise: float = 0.0) -> Writt
 def test_the_place_of_a_norm(tmp_path: Path) -> None:
     port = compared(tmp_path, block(TORCH, before=True), block(JAX, before=False))
     why(port, "place of the norm", "`norm` comes before `dense` in A, and after its sum with what it was given in B")
+
+
+def test_a_norm_of_a_layers_result_is_not_one_of_a_sum(tmp_path: Path) -> None:
+    why(compared(tmp_path, block(TORCH, before=True), block(JAX, before=False, residual=0.0)), None)
 
 
 def test_a_block_that_adds_something_else(tmp_path: Path) -> None:

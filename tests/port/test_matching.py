@@ -116,7 +116,7 @@ def test_two_biases_of_which_the_sum_is_one(tmp_path: Path) -> None:
 
 
 def test_weights_that_were_drawn_anew_are_matched_by_the_order_of_calls(tmp_path: Path) -> None:
-    ours = {"z.weight": drawn(8, 4, seed=1), "a.weight": drawn(8, 4, seed=2)}
+    ours = {"a.weight": drawn(8, 4, seed=2), "z.weight": drawn(8, 4, seed=1)}
     theirs = {"x.kernel": drawn(4, 8, seed=3), "y.kernel": drawn(4, 8, seed=4)}
     layers = {"z": "Linear", "a": "Linear"}, {"x": "Dense", "y": "Dense"}
     assert lines(matched(tmp_path, ours, theirs, layers)) == [
