@@ -60,7 +60,7 @@ TRANSFORMER = "transformer_pytorch", "transformer_nnx", "transformer_keras"
 FAULTS = (
     # PyTorch and JAX
     planted("padding", (CNN[0], CNN[1]), 1, r"\bconv2\b", r"\bpads?\b|SAME|asymmetric"),
-    planted("variance", (CNN[0], CNN[1]), 0, "buffers", r"biased|n - 1"),
+    planted("variance", (CNN[0], CNN[1]), 0, "buffers", r"n - 1 in A, n in B"),
     planted("initializer", (MLP[0], MLP[1]), 1, "initial weights", r"fan_(in|out)", "--own-weights"),
     planted(
         "correction", (MLP[0], MLP[3]), 1, "optimizer|weights", r"bias correction|correct the bias", "--optimizer adam"
@@ -68,27 +68,29 @@ FAULTS = (
     planted("decay", (MLP[0], MLP[3]), 0, "optimizer|weights", r"coupled|decay", "--optimizer adamw"),
     planted("dropout", (MLP[0], MLP[4]), 1, r"\bdropout\b|after dense1", r"scale|1 - p|rest is times"),
     planted("warmup", (MLP[0], MLP[1]), 1, "optimizer|weights", r"\brate\b", "--optimizer warmup"),
-    planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.mlp\b", r"tanh|approximat"),
+    planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.mlp\b", r"gelu by erf in A, gelu by tanh in B"),
     planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved|halves"),
     planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, r"\bblocks\.0\.attention\b", r"bfloat16"),
     # PyTorch and Keras
-    planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"momentum"),
-    planted("pooling", (CNN[0], CNN[2]), 0, r"\bpool\b", r"padding|count_include_pad"),
+    planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"one momentum is 1 minus the other"),
+    planted("pooling", (CNN[0], CNN[2]), 0, r"\bpool\b", r"the average with the padding"),
     planted("adam_epsilon", (MLP[0], MLP[2]), 1, "optimizer|weights", r"epsilon", "--optimizer adam"),
     planted("smoothing", (MLP[0], MLP[2]), 1, "loss", r"smooth"),
     planted("norm_epsilon", (TRANSFORMER[0], TRANSFORMER[2]), 0, r"\bblocks\.0\.norm1\b", r"epsilon"),
     planted("gates", ("lstm_pytorch", "lstm_keras"), 1, r"\blstm\b", r"gate"),
-    planted("corners", ("resize_pytorch", "resize_keras"), 0, r"\bresize\b", r"align_corners|corner"),
+    planted("corners", ("resize_pytorch", "resize_keras"), 0, r"\bresize\b", r"aligned corners.* in A"),
     # Keras and JAX
-    planted("normalization", (CNN[2], CNN[1]), 1, "batch", r"normaliz|mean|scale"),
-    planted("order", (MLP[2], MLP[1]), 1, "batch", r"order|permut"),
-    planted("sum", (MLP[2], MLP[1]), 0, "loss", r"\bsum"),
+    planted("normalization", (CNN[2], CNN[1]), 1, "batch", r"another normalization"),
+    planted("order", (MLP[2], MLP[1]), 1, "batch", r"another order"),
+    planted("sum", (MLP[2], MLP[1]), 0, "loss", r"the sum of the cross entropy"),
     planted("clip_value", (MLP[2], MLP[1]), 1, "optimizer|weights", r"clip.*(value|norm)", "--optimizer clipped"),
     planted(
         "clip_layers", (MLP[2], MLP[4]), 0, "optimizer|weights", r"clip.*(layer|global|each)", "--optimizer clipped"
     ),
-    planted("masked_mean", (TRANSFORMER[2], TRANSFORMER[1]), 0, "loss", r"mask"),
-    planted("norm_place", (TRANSFORMER[2], TRANSFORMER[1]), 0, r"\bblock0\b", r"(pre|post)-norm|norm.*(before|after)"),
+    planted("masked_mean", (TRANSFORMER[2], TRANSFORMER[1]), 0, "loss", r"with 0 for what the mask leaves out in A"),
+    planted(
+        "norm_place", (TRANSFORMER[2], TRANSFORMER[1]), 0, r"\bblock0\b", r"the norm .* comes before .* after its sum"
+    ),
 )
 
 REPORTED = (
@@ -108,7 +110,7 @@ REPORTED = (
         drawn=True,
         faulty=1,
         quantity="initial weights",
-        cause=r"initializ",
+        cause=r"is drawn with a deviation of",
         source="google/flax issue 3125",
     ),
     Fault(

@@ -51,6 +51,8 @@ class Place:
     """Arrays that agree before it, the latest first: of A, and of B in A's layout."""
     passed: tuple[list[Called], list[Called]] = ((), ())  # type: ignore[assignment]
     """The calls of modules between, of both sides, such as activations."""
+    around: Called | None = None
+    """The innermost module of A that holds the layers before and after, below the model itself."""
 
     @property
     def words(self) -> str:
@@ -58,7 +60,11 @@ class Place:
             return f"{self.within.a.label} of A, {self.within.b.label} of B"
         start = f"after {self.before.a.name} of A, {self.before.b.name} of B" if self.before else "at the beginning"
         end = f"before {self.after.a.name}, {self.after.b.name}" if self.after else "at the end of the model"
-        return f"{start}, {end}"
+        between = [
+            f"{call.label} of {letter}" for letter, calls in zip("AB", self.passed, strict=True) for call in calls
+        ]
+        inside = f"in {self.around.label}, " if self.around else ""
+        return f"{inside}{start}, {end}" + (f"; between: {', '.join(between[:4])}" if between else "")
 
     @property
     def module(self) -> str:
@@ -212,7 +218,12 @@ class Forward:
             targets = (both[1], both[2]) if both else (_last(self.sides[0])[0], _last(self.sides[1])[0])
             distance = both[0] if both else None
         agreed = self._agreed(number)
-        return Place(None, before, after, targets, distance, agreed, (passed[0], passed[1]))
+        around = self._around(before, after) if before and after else None
+        return Place(None, before, after, targets, distance, agreed, (passed[0], passed[1]), around)
+
+    def _around(self, before: Layer, after: Layer) -> Called | None:
+        holding = [call for call in self.sides[0].calls if call.name and call.holds(before.a) and call.holds(after.a)]
+        return max(holding, key=lambda call: len(call.name), default=None)
 
     def _part(self, ours: list[Called], theirs: list[Called]) -> Layer | None:
         """The first of the modules without weights whose inputs agree, and whose results, of one size, do not."""
