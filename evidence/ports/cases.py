@@ -59,33 +59,59 @@ TRANSFORMER = "transformer_pytorch", "transformer_nnx", "transformer_keras"
 
 FAULTS = (
     # PyTorch and JAX
-    planted("padding", (CNN[0], CNN[1]), 1, r"\bconv2\b", r"\bpads?\b|SAME|asymmetric"),
+    planted("padding", (CNN[0], CNN[1]), 1, r"\bconv2\b", r"pads 1 before and 1 after .* in A, 0 before and 1 after"),
     planted("variance", (CNN[0], CNN[1]), 0, "buffers", r"n - 1 in A, n in B"),
     planted("initializer", (MLP[0], MLP[1]), 1, "initial weights", r"fan_(in|out)", "--own-weights"),
+    planted("correction", (MLP[0], MLP[3]), 1, "optimizer|weights", r"B does not correct the bias", "--optimizer adam"),
+    planted("decay", (MLP[0], MLP[3]), 0, "optimizer|weights", r"coupled and decoupled", "--optimizer adamw"),
     planted(
-        "correction", (MLP[0], MLP[3]), 1, "optimizer|weights", r"bias correction|correct the bias", "--optimizer adam"
+        "dropout",
+        (MLP[0], MLP[4]),
+        1,
+        r"\bdropout\b|after dense1",
+        r"both drop, the rest is times 1.333 in A, times 1 in B",
     ),
-    planted("decay", (MLP[0], MLP[3]), 0, "optimizer|weights", r"coupled|decay", "--optimizer adamw"),
-    planted("dropout", (MLP[0], MLP[4]), 1, r"\bdropout\b|after dense1", r"scale|1 - p|rest is times"),
-    planted("warmup", (MLP[0], MLP[1]), 1, "optimizer|weights", r"\brate\b", "--optimizer warmup"),
+    planted(
+        "warmup",
+        (MLP[0], MLP[1]),
+        1,
+        "optimizer|weights",
+        r"changes no weight in B: its rate is 0",
+        "--optimizer warmup",
+    ),
     planted("gelu", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.mlp\b", r"gelu by erf in A, gelu by tanh in B"),
-    planted("rotary", (TRANSFORMER[0], TRANSFORMER[1]), 1, r"\bblocks\.0\.attention\b", r"rotary|interleaved|halves"),
+    planted(
+        "rotary",
+        (TRANSFORMER[0], TRANSFORMER[1]),
+        1,
+        r"\bblocks\.0\.attention\b",
+        r"two halves in A, in pairs of neighbours in B",
+    ),
     planted("softmax", (TRANSFORMER[0], TRANSFORMER[1]), 0, r"\bblocks\.0\.attention\b", r"bfloat16"),
     # PyTorch and Keras
     planted("momentum", (CNN[0], CNN[2]), 1, "buffers", r"one momentum is 1 minus the other"),
     planted("pooling", (CNN[0], CNN[2]), 0, r"\bpool\b", r"the average with the padding"),
-    planted("adam_epsilon", (MLP[0], MLP[2]), 1, "optimizer|weights", r"epsilon", "--optimizer adam"),
-    planted("smoothing", (MLP[0], MLP[2]), 1, "loss", r"smooth"),
-    planted("norm_epsilon", (TRANSFORMER[0], TRANSFORMER[2]), 0, r"\bblocks\.0\.norm1\b", r"epsilon"),
-    planted("gates", ("lstm_pytorch", "lstm_keras"), 1, r"\blstm\b", r"gate"),
+    planted(
+        "adam_epsilon", (MLP[0], MLP[2]), 1, "optimizer|weights", r"before the bias correction in B", "--optimizer adam"
+    ),
+    planted("smoothing", (MLP[0], MLP[2]), 1, "loss", r"smoothed by 0.1 in A, the mean of the cross entropy in B"),
+    planted("norm_epsilon", (TRANSFORMER[0], TRANSFORMER[2]), 0, r"\bblocks\.0\.norm1\b", r"outside of the root in A"),
+    planted("gates", ("lstm_pytorch", "lstm_keras"), 1, r"\blstm\b", r"gate of .* has the values of"),
     planted("corners", ("resize_pytorch", "resize_keras"), 0, r"\bresize\b", r"aligned corners.* in A"),
     # Keras and JAX
     planted("normalization", (CNN[2], CNN[1]), 1, "batch", r"another normalization"),
     planted("order", (MLP[2], MLP[1]), 1, "batch", r"another order"),
     planted("sum", (MLP[2], MLP[1]), 0, "loss", r"the sum of the cross entropy"),
-    planted("clip_value", (MLP[2], MLP[1]), 1, "optimizer|weights", r"clip.*(value|norm)", "--optimizer clipped"),
     planted(
-        "clip_layers", (MLP[2], MLP[4]), 0, "optimizer|weights", r"clip.*(layer|global|each)", "--optimizer clipped"
+        "clip_value", (MLP[2], MLP[1]), 1, "optimizer|weights", r"cut off at 0.05 each in B", "--optimizer clipped"
+    ),
+    planted(
+        "clip_layers",
+        (MLP[2], MLP[4]),
+        0,
+        "optimizer|weights",
+        r"for each weight in A, scaled to a norm of 0.5 of all together in B",
+        "--optimizer clipped",
     ),
     planted("masked_mean", (TRANSFORMER[2], TRANSFORMER[1]), 0, "loss", r"with 0 for what the mask leaves out in A"),
     planted(
@@ -100,7 +126,7 @@ REPORTED = (
         "stem",
         faulty=1,
         quantity=r"\bconv1\b",
-        cause=r"\bpads?\b|SAME|asymmetric",
+        cause=r"pads 3 before and 3 after .* in A, 2 before and 3 after",
         source="google/flax issue 963",
     ),
     Fault(
