@@ -24,7 +24,7 @@ class Pair(keras.layers.Layer):
 
     def call(self, x, scale=1.0, training=None):
         return keras.ops.relu(
-            x * scale + self.shift * (1 / 3) + keras.ops.convert_to_tensor(1 / 7, self.dtype)
+            x * scale * (1 / 3) + self.shift + keras.ops.convert_to_tensor(1 / 7, self.dtype)
         ), keras.ops.mean(x, -1)
 
 
