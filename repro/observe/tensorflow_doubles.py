@@ -33,6 +33,9 @@ class TensorFlowDoubles:
         self.record = sys.modules["tensorflow.python.eager.record"]
         self.context = sys.modules["tensorflow.python.eager.context"]
         self.quick_execute = sys.modules["tensorflow.python.eager.execute"].quick_execute
+        self.wrap: Any = sys.modules["tensorflow.python.pywrap_tfe"]
+        self.execute: Any = None  # TensorFlow's own function for operations
+        self.written: list[float] = []  # numbers among the last one's arguments
         self.on = False
         self.copies: dict[int, Any] = {}  # None: there is no right one
         self.watch_constants(sys.modules["tensorflow.python.framework.constant_op"])
@@ -42,13 +45,21 @@ class TensorFlowDoubles:
         if not self.on:
             self.on = True
             self.callbacks.add_op_callback(self.call)
+            self.execute = self.wrap.TFE_Py_FastPathExecute
+            self.wrap.TFE_Py_FastPathExecute = self.fast_execute
 
     def end(self) -> None:
         """Ends it, and forgets all copies."""
         if self.on:
             self.on = False
             self.copies.clear()
+            self.wrap.TFE_Py_FastPathExecute = self.execute
             self.callbacks.remove_op_callback(self.call)
+
+    def fast_execute(self, *args: Any) -> Any:
+        """Keeps the numbers that a program has written as arguments: C code makes arrays of them."""
+        self.written = [one for one in args if type(one) is float]
+        return self.execute(*args)
 
     def call(
         self, name: Any, inputs: Any, attributes: Any, outputs: Any, op_name: Any = None, graph: Any = None
@@ -108,14 +119,19 @@ class TensorFlowDoubles:
     def copy(self, tensor: Any) -> Any:
         """The float64 copy of an array, made of its values if it has none yet; None where there is no right one."""
         if tensor._id not in self.copies:
-            self.add(tensor, tensor if tensor.shape.rank else float(str(tensor.numpy())))
+            self.add(tensor, tensor if tensor.shape.rank else self.number(tensor.numpy()))
         return self.copies[tensor._id]
 
     def add(self, tensor: Any, value: Any) -> None:
-        """Sets the copy of an array. A number that nothing has made is one of the program, by its shortest text."""
+        """Sets the copy of an array."""
         with self.record.stop_recording():
             make = self.tensorflow.constant if isinstance(value, float) else self.tensorflow.cast
             self.copies[tensor._id] = make(value, "float64")
+
+    def number(self, value: Any) -> float:
+        """The number of the program that was rounded to this one; by its shortest text if it is not known."""
+        kind = type(value)
+        return next((one for one in self.written if kind(one) == value), float(str(value)))
 
     def watch_constants(self, module: Any) -> None:
         """Keeps the number that a program has written, where TensorFlow makes an array of it."""

@@ -107,6 +107,7 @@ def test_other_ways_to_train(tmp_path: Path) -> None:
     types = {step: [call.type for call in process.calls if call.step == step] for step in (1, 4, 7)}
     one = ["Sequential", "Linear", "Tanh", "Dropout", "Linear", "loss"]
     assert types == {1: one * 2, 4: one, 7: one}  # checkpointed layers are computed twice
+    assert not any("torch.func" in note for note in process.notes)
     paths = [call.module for call in process.calls]
     assert paths[:6] == ["", "0", "1", "2", "3", "loss"] and paths[12:18] == [
         "Sequential",
