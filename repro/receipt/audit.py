@@ -93,7 +93,7 @@ class Auditor(Runs):
         if not again.processes and segment.last == self.record.steps and segment.steps == 1:
             return self._files(segment, again, AT_THE_END)
         if len(again.processes) != len(self.record.processes):
-            count = f"{len(again.processes)} processes took steps, and {len(self.record.processes)} are recorded"
+            count = f"ranks that took steps: {len(again.processes)}, recorded: {len(self.record.processes)}; audit with as many"
             return Outcome(segment, "inconclusive", count)
         until = self.until(segment)
         begun = [self._begun(segment, *both) for both in zip(self.record.processes, again.processes, strict=True)]

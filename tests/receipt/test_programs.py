@@ -12,6 +12,7 @@ from receipt.conftest import Maker
 from support.commands import repro
 from support.forging import edit
 from support.observed import interpreter
+from support.runs import PROGRAMS as OURS
 from support.runs import ROOT
 
 pytestmark = pytest.mark.deep
@@ -89,3 +90,35 @@ def test_a_cheat_is_found_down_to_its_operation(maker: Maker) -> None:
     compared = repro("compare", str(traced), str(ours), cwd=maker.folder)
     assert compared.returncode == 3 and "  begins  from operation" in compared.stdout, compared.stdout
     assert "aten.mul.Tensor in A" in compared.stdout
+
+
+def test_two_ranks(tmp_path: Path) -> None:
+    """Both are compared: what one of them did otherwise is found at its step. Other ranks than the maker's prove nothing."""
+    honest = (OURS / "audited_ranks.py").read_text()
+    altered = honest.replace("(2 * step + rank) * BATCH", "(2 * step + rank * (step != 5)) * BATCH")
+    assert altered != honest
+    maker, script = Maker(tmp_path), tmp_path / "train.py"
+    torchrun = [str(interpreter("pytorch")), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    words = ["train.py", "--out", "{run}"]
+    for name, text in (("honest", honest), ("cheat", altered)):
+        script.write_text(text)
+        command = ["record", "--to", name, "--portable", "--checkpoints", "{run}/*.pt", "--", *torchrun, "2", *words]
+        done = repro(*command, cwd=tmp_path)
+        assert done.returncode == 0 and "8 steps of 2 processes observed" in done.stderr, done.stderr
+    script.write_text(honest)
+    digest = hashlib.sha256(honest.encode()).hexdigest()
+    edit(tmp_path / "cheat", lambda content: content["facts"]["scripts"].update({"train.py": digest}))
+    said = {}
+    for name, ranks in (("honest", "2"), ("honest", "1"), ("cheat", "2")):
+        receipt = tmp_path / name / "receipt.json"
+        if not receipt.exists():
+            maker.sign(tmp_path / name)
+        audit = ["audit", str(receipt), name, "--trust", "--segments", "all", "--to", f"audit-{name}-{ranks}"]
+        done = repro(*audit, "--", *torchrun, ranks, *words, "--resume", cwd=tmp_path)
+        lines = re.findall(r"^steps \d+ to \d+, [^:]*: (.*) \(", done.stdout, re.MULTILINE)
+        said[name, ranks] = (done.returncode, *lines)
+    assert said["honest", "2"][:2] == (0, "same: 4 steps, the next checkpoint"), said
+    assert said["honest", "2"][2].startswith("same: 4 steps, the next checkpoint"), said
+    assert said["honest", "1"][2] == "inconclusive: ranks that took steps: 1, recorded: 2; audit with as many", said
+    code, first, second = said["cheat", "2"]
+    assert code == 3 and first.startswith("same") and second.startswith("differs: at step 6, in the batch"), said
