@@ -111,7 +111,13 @@ class Runner:
             return to
         framework = program.rpartition("_")[2]
         if program.startswith(TRAINER):
-            command = [str(ROOT / "run.sh"), framework, f"--workspace={self.workspace}", "params.max_steps=3"]
+            command = [
+                str(ROOT / "run.sh"),
+                framework,
+                f"--workspace={self.workspace}",
+                "params.max_steps=3",
+                "params.trace_steps=1",
+            ]
         else:
             command = [self.pythons[ENVIRONMENTS[framework]], str(HERE / f"{program}.py")]
             command.append(str(self.folder / f"{pair.data}.npz"))

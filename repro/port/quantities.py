@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -97,13 +97,19 @@ class Checks:
         return of_distances(BATCH, distances, "not seen on both sides")
 
     def initial(self) -> Quantity:
+        if not self.a.initial or not self.b.initial:
+            return Quantity(INITIAL, "unknown", "not held by both sides")
+        return of_distances(INITIAL, self.direct(self.a.initial, self.b.initial, 0.0), "no weight was matched")
+
+    def direct(self, ours: Arrays, theirs: Arrays, relative: float) -> dict[str, Apart]:
+        """How far apart weights are that belong together, without regard to what they were made of."""
         distances = {}
         for match in self.matching.matches:
-            both = match.arrays(self.a.weights, self.b.weights)
+            both = match.arrays(ours, theirs)
             if both:
-                ours = self.a.weights[match.a[0]] + self.a.weights[match.a[1]] if match.summed else both[0]
-                distances[match.names[0]] = apart(ours, both[1].reshape(ours.shape), 0.0)
-        return of_distances(INITIAL, distances, "no weight was matched")
+                own = ours[match.a[0]] + ours[match.a[1]] if match.summed else both[0]
+                distances[match.names[0]] = apart(own, both[1].reshape(own.shape), relative)
+        return distances
 
     def forward_pass(self) -> Quantity:
         if not self.a.calls or not self.b.calls:
@@ -198,7 +204,14 @@ class Checks:
             for match, a, b in self.case.steps
             if not match.summed
         }
-        return of_distances(WEIGHTS, distances, "weights after step 1, or gradients, are not held by both")
+        shared = {*self.a.process.of("weights")} & {*self.b.process.of("weights")}
+        if distances or not shared:
+            return of_distances(WEIGHTS, distances, "weights after one step are not held by both")
+        # Without gradients: the weights themselves, after the first step that both hold.
+        step = min(shared)
+        limit = allowed(self.noise[0].forward, self.noise[1].forward)
+        result = of_distances(WEIGHTS, self.direct(self.a.after(step), self.b.after(step), limit), "no array was kept")
+        return replace(result, text=f"after step {step}, without gradients: {result.text}")
 
     def buffers(self) -> Quantity:
         """State that is no weight, such as running averages, after the step."""

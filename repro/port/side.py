@@ -55,11 +55,9 @@ class Side:
         if not trained:
             raise UsageError(f"compare: {record.path} holds no step of a training; --port needs one of each side")
         self.process: Process = trained[0]
-        if 1 not in self.process.steps:
-            raise UsageError(f"compare: {record.path} did not hash step 1; record it anew with --modules 1")
         if not self.weights:
             raise UsageError(
-                f"compare: {record.path} keeps no arrays; record it anew with --modules 1 (--keep alone sees no modules)"
+                f"compare: {record.path} keeps no arrays of weights; record it anew with --modules 1, or with --keep"
             )
 
     def of(self, channel: str, step: int = 1) -> Arrays:
@@ -83,9 +81,18 @@ class Side:
 
     @cached_property
     def weights(self) -> Arrays:
-        """The weights before the first step, of all optimizers, in the framework's order."""
+        """The weights before the first step, of all optimizers, in the framework's order; else those after the first that holds any."""
+        return self.initial or self.after(min(self.process.of("weights"), default=0))
+
+    @cached_property
+    def initial(self) -> Arrays:
+        """The weights before the first step, of all optimizers."""
         starts = (self.of(STARTS, step) for step in sorted(self.process.steps) if step <= 1)
         return {name: array for of in starts for name, array in of.items()}
+
+    def after(self, step: int) -> Arrays:
+        """The weights after a step."""
+        return self.of("weights", step)
 
     @cached_property
     def _digests(self) -> dict[str, str]:

@@ -80,7 +80,7 @@ def test_a_record_without_arrays(folders: Path) -> None:
         file.unlink()
     done = repro("compare", "--port", "torch", "jax", cwd=folders)
     assert done.returncode == 2
-    assert "keeps no arrays; record it anew with --modules 1" in done.stderr
+    assert "keeps no arrays of weights; record it anew with --modules 1" in done.stderr
 
 
 def rounded(side: Written, error: float) -> Written:

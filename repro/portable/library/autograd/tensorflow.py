@@ -34,7 +34,8 @@ def apply(operation: Operation, *arrays: tf.Tensor | None, **options: Any):
 
         return Backend.materialized(results), gradients
 
-    return call(*(arrays[index] for index in there))
+    # Keras' variables become tensors here: outside of a graph nobody else does it.
+    return call(*(tf.convert_to_tensor(arrays[index]) for index in there))
 
 
 def once_differentiable(gradients: Sequence[tf.Tensor | None], *sources: tf.Tensor) -> list[tf.Tensor | None]:
