@@ -65,6 +65,7 @@ def test_convolutions_with_one_padding_agree(tmp_path: Path) -> None:
 
 def norm(frameworks: dict[str, str], epsilon: float, inside: bool = True, factor: float = 1.0) -> Written:
     names = ("norm.weight", "norm.bias") if frameworks is TORCH else ("LayerNorm_0.scale", "LayerNorm_0.bias")
+    names = ("layer/norm.gamma", "layer/norm.beta") if frameworks is KERAS else names
     x, scale, bias = drawn(5, 7, 8), drawn(8, seed=1), drawn(8, seed=2)
     variance = x.var(-1, keepdims=True)
     root = np.sqrt(variance + epsilon) if inside else np.sqrt(variance) + epsilon
@@ -82,6 +83,8 @@ def test_epsilon_outside_of_the_root(tmp_path: Path) -> None:
 def test_another_epsilon(tmp_path: Path) -> None:
     port = compared(tmp_path, norm(TORCH, 1e-5), norm(KERAS, 1e-3))
     why(port, "normalization", "epsilon 1e-05 inside of the root in A", "epsilon 0.001 inside of the root in B")
+    port = compared(tmp_path / "turned", norm(KERAS, 1e-3), norm(TORCH, 1e-5))
+    why(port, "normalization", "epsilon 0.001 inside of the root in A", "epsilon 1e-05 inside of the root in B")
 
 
 def test_a_norm_that_is_scaled_is_not_one_of_another_epsilon(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from repro.port.causes.case import ARRAYS, FORWARD, Case, Rule, rule
 from repro.port.causes.formulas import Formula, agreed, last_channels, numbers, own, passed, results, told_apart
 from repro.port.functions import FUNCTIONS
 
+SHIFTS = ("bias", "beta", "offset")
+"""What libraries call the vector that a normalization adds."""
 EPSILONS = (1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """The usual ones of normalization."""
 
@@ -23,8 +25,8 @@ def normalization(case: Case) -> str | None:
     if case.place is None or case.place.within is None:
         return None
     weights = [*own(case, case.place.within.a).items()]
-    scale = next((array for name, array in weights if array.ndim == 1 and "bias" not in name), None)
-    bias = next((array for name, array in weights if array.ndim == 1 and "bias" in name), None)
+    scale = next((array for name, array in weights if array.ndim == 1 and name not in SHIFTS), None)
+    bias = next((array for name, array in weights if array.ndim == 1 and name in SHIFTS), None)
     if scale is None or any(array.ndim > 1 for _, array in weights):
         return None
     for values in [each for x in agreed(case) for each in (x, last_channels(case, x))]:
