@@ -49,6 +49,8 @@ BETWEEN = [
     ("activation", np.tanh, lambda x: np.maximum(x, 0), "tanh in A, relu in B"),
     ("scale of dropout", dropped(1 / 0.7), dropped(1.0), "times 1.429 in A, times 1 in B"),
     ("other numbers dropped", dropped(1 / 0.7), dropped(1 / 0.7, seed=8), "leaves out other numbers"),
+    ("missing sum", lambda x: np.tanh(x) * 3, lambda x: np.tanh(x) * 3 + x, "B adds what agreed before"),
+    ("scaled result", np.cbrt, lambda x: np.cbrt(x) * 1.25, "the result of B is 1.25 times that of A"),
 ]
 """Functions between two layers: the rule, those of A and of B, and words of the cause."""
 
@@ -103,16 +105,17 @@ def adam(
     decoupled: float = 0.0,
     corrected: bool = True,
     late: bool = True,
+    kept: float = 0.999,
 ) -> Step:
     """Adam's first step. `late`: epsilon is added after the bias correction of the squares, as PyTorch does."""
 
     def step(w: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, Arrays]:
         g = g + coupled * w
-        m, v = 0.1 * g, 0.001 * g**2
+        m, v = 0.1 * g, (1 - kept) * g**2
         if not corrected:
             change = m / (np.sqrt(v) + epsilon)
         elif late:
-            change = (m / 0.1) / (np.sqrt(v / 0.001) + epsilon)
+            change = (m / 0.1) / (np.sqrt(v / (1 - kept)) + epsilon)
         else:
             change = (m / 0.1) * math.sqrt(0.001) / (np.sqrt(v) + epsilon)
         return w - rate * (change + decoupled * w), {"exp_avg": m, "exp_avg_sq": v}
@@ -133,7 +136,28 @@ def by_norm(limit: float) -> Function:
 
 
 WHOLE = math.hypot(*(float(np.linalg.norm(g)) for g in GRADIENTS))
+
+
+def rmsprop(w: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, Arrays]:
+    return w - 0.01 * g / (np.abs(g) * 0.1 + 1e-8), {"square_avg": 0.01 * g**2}
+
+
 STEPS = [
+    ("another average", adam(), adam(kept=0.95), "optimizer", "keeps 0.999 in A, 0.95 in B (beta2)"),
+    (
+        "another average",
+        adam(),
+        rmsprop,
+        "optimizer",
+        "an average of gradients and one of their squares in A, one of their squares in B",
+    ),
+    (
+        "another decay",
+        adam(epsilon=1e-8, decoupled=0.01),
+        adam(epsilon=1e-8, decoupled=0.05),
+        "weights of step 2",
+        "0.01 in A, 0.05 in B",
+    ),
     ("coupled decay", adam(decoupled=0.1), adam(coupled=0.1), "optimizer", "0.1, is a part of the gradient in B"),
     (
         "bias correction",
@@ -256,6 +280,17 @@ def test_a_loss_of_another_formula(loss: Callable[[np.ndarray], float], words: s
     assert port.why is not None
     assert port.why.rule == "another reduction"
     assert words in port.why.text
+
+
+def test_a_loss_with_the_squares_of_the_weights(tmp_path: Path) -> None:
+    ours, theirs = network(TORCH, ROWS * 0.1), network(JAX, ROWS * 0.1)
+    squares = sum(float((array**2).sum()) for array in theirs.weights.values())
+    with_loss(ours, lambda z: float(entropies(z).mean()))
+    with_loss(theirs, lambda z: float(entropies(z).mean() + 0.005 * squares))
+    port = compared(tmp_path, ours, theirs)
+    assert port.why is not None
+    assert port.why.rule == "decay in the loss"
+    assert "the loss of B has 0.005 times the squares of all weights in it" in port.why.text
 
 
 def test_a_loss_with_a_term_that_nobody_knows(tmp_path: Path) -> None:

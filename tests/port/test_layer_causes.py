@@ -135,7 +135,11 @@ def test_a_softmax_of_fewer_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("factor", [1.5, 1.001])
 def test_attention_that_is_scaled(factor: float, tmp_path: Path) -> None:
-    why(compared(tmp_path, attention(TORCH), attention(JAX, factor=factor)), None)
+    why(
+        compared(tmp_path, attention(TORCH), attention(JAX, factor=factor)),
+        "scaled result",
+        f"{factor:g} times that of A",
+    )
 
 
 def block(frameworks: dict[str, str], before: bool, noise: float = 0.0, residual: float = 1.0) -> Written:
@@ -196,7 +200,7 @@ def test_gates_in_another_order(tmp_path: Path) -> None:
 
 
 def test_gates_in_one_order_and_another_result(tmp_path: Path) -> None:
-    why(compared(tmp_path, recurrent(TORCH), recurrent(KERAS, factor=2.0)), None)
+    why(compared(tmp_path, recurrent(TORCH), recurrent(KERAS, factor=2.0)), "scaled result", "2 times that of A")
 
 
 def averages(frameworks: dict[str, str], share: float, unbiased: bool, added: float = 0.0) -> Written:

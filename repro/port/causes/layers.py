@@ -5,8 +5,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from repro.port.causes.case import ARRAYS, FORWARD, Case, Rule, rule
-from repro.port.causes.formulas import Formula, agreed, last_channels, numbers, own, passed, results, told_apart
+from repro.port.causes.case import ARRAYS, FORWARD, Case, Rule, round_number, rule
+from repro.port.causes.formulas import (
+    NEAREST,
+    Formula,
+    agreed,
+    last_channels,
+    numbers,
+    own,
+    passed,
+    results,
+    sources,
+    told_apart,
+)
 from repro.port.functions import FUNCTIONS
 
 SHIFTS = ("bias", "beta", "offset")
@@ -183,11 +194,46 @@ def transposed_weights(case: Case) -> str | None:
     return None
 
 
+@rule(
+    ARRAYS,
+    "add it on both sides: a residual, a position embedding or a bias that one side has and the other has not",
+)
+def missing_sum(case: Case) -> str | None:
+    """One side's result is the other's and an array that both have: a sum that one side leaves out."""
+    both = results(case)
+    if both is None or both[0].shape != both[1].shape:
+        return None
+    a, b = (np.asarray(array, np.float64) for array in both)
+    limit = NEAREST * float(np.linalg.norm(a - b))
+    for words, x in sources(case):
+        if x.shape == a.shape and limit:
+            for sign, side in ((1, "B"), (-1, "A")):
+                if np.linalg.norm(b - a - sign * x) <= limit:
+                    what = f"what agreed before{words.rstrip(',')}"
+                    return f"{side} adds {what}, and the other side does not: a residual, or another sum"
+    return None
+
+
+@rule(ARRAYS, "look for a factor that one side has and the other has not, such as the root of a width")
+def scaled_result(case: Case) -> str | None:
+    """One side's result is a multiple of the other's."""
+    both = results(case)
+    if both is None or both[0].shape != both[1].shape or not both[0].any():
+        return None
+    a, b = (np.asarray(array, np.float64).reshape(-1) for array in both)
+    factor = float(a @ b / (a @ a))
+    near = round_number(factor, 3, 1e-5) or factor
+    alike = np.linalg.norm(b - factor * a) <= NEAREST / 10 * np.linalg.norm(b)
+    return f"the result of B is {near:.6g} times that of A" if alike else None
+
+
 RULES: tuple[Rule, ...] = (
     transposed_weights,
     order_of_flattening,
     normalization,
     scale_of_dropout,
     other_numbers_dropped,
+    missing_sum,
+    scaled_result,
     activation,
 )

@@ -47,6 +47,23 @@ def scaled_loss(case: Case) -> str | None:
     return f"the loss of {larger} is {round(whole)} times that of the other side{named}"
 
 
+@rule(ARRAYS, "put the term into both losses, or give both optimizers a weight decay that is a part of the gradient")
+def decay_in_the_loss(case: Case) -> str | None:
+    """The losses differ by a multiple of the sum of squares of the weights, by a factor that somebody would have typed."""
+    if case.quantity != LOSS or case.losses is None:
+        return None
+    weights = [np.asarray(array, np.float64) for array in case.sides[0].initial.values()]
+    difference = case.losses[0] - case.losses[1]
+    for words, some in (("weights", weights), ("matrices", [array for array in weights if array.ndim > 1])):
+        total = float(sum((array**2).sum() for array in some))
+        for name, part in ((f"the squares of all {words}", total), (f"half of the squares of all {words}", total / 2)):
+            factor = round_number(abs(difference) / part, 1, 1e-4) if part else None
+            if factor is not None and abs(difference) > 100 * NEAR * abs(case.losses[0]):
+                side = "A" if difference > 0 else "B"
+                return f"the loss of {side} has {factor:g} times {name} in it, that of the other side has not"
+    return None
+
+
 def _near(a: float, b: float) -> bool:
     return abs(a - b) <= NEAR * max(abs(a), abs(b))
 
@@ -146,4 +163,4 @@ def _smoothing(case: Case, side: int) -> str:
     return ""
 
 
-RULES: tuple[Rule, ...] = (another_reduction, scaled_loss)
+RULES: tuple[Rule, ...] = (another_reduction, scaled_loss, decay_in_the_loss)

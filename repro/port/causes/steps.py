@@ -10,6 +10,7 @@ from repro.port.updates import Update
 
 EQUAL = 2e-3
 """The relative distance at which two coefficients of a fit are equal: float32 weights round what they are fitted to."""
+KINDS = {"average": "an average of gradients", "squares": "one of their squares"}
 Both = tuple[Update, Update]
 
 
@@ -52,33 +53,54 @@ def another_decay(case: Case) -> str | None:
     "put both into one order: PyTorch and Optax add epsilon after the bias correction of both averages; Keras before it",
 )
 def place_of_epsilon(case: Case) -> str | None:
-    """Both sides divide by a root and an epsilon, whose size or place differs."""
-    forms = [
-        one
-        for a, b in _both(case)
-        for one in [(a, b, a.form, b.form)]
-        if {a.form.form, b.form.form} <= {"adaptive", "inside"}
-    ]
-    for a, b, x, y in forms:
-        if x.form != y.form:
-            inner = case.in_words(
-                *("inside of the root" if form.form == "inside" else "outside of the root" for form in (x, y))
-            )
-            return f"epsilon stands {inner}: `{a.name}`"
-        if not _equal(x.rate, y.rate) or not x.epsilon or not y.epsilon:
-            continue
+    """Both sides divide by a root and an epsilon, whose size or place differs, in most of the weights alike."""
+    both = [(a, b) for a, b in _both(case) if {a.form.form, b.form.form} <= {"adaptive", "inside"}]
+    mixed = [(a, b) for a, b in both if a.form.form != b.form.form]
+    if mixed and len(mixed) == len(both):
+        inner = ("inside of the root" if one.form.form == "inside" else "outside of the root" for one in mixed[0])
+        return f"epsilon stands {case.in_words(*inner)}: `{mixed[0][0].name}`"
+    plain = [(a, b) for a, b in both if a.form.form == b.form.form and _equal(a.form.rate, b.form.rate)]
+    deciding = [(a, b) for a, b in plain if _decides(a, b.form.epsilon) or _decides(b, a.form.epsilon)]
+    if not deciding or 2 * len(deciding) < len(both):
+        return None
+    epsilons = [[pair[side].form.epsilon for pair in deciding] for side in (0, 1)]
+    middle, steady = [float(np.median(of)) for of in epsilons], [_is_steady(of) for of in epsilons]
+    larger = int(middle[1] > middle[0])
+    if not steady[larger] or not middle[1 - larger] or middle[larger] < 1.5 * middle[1 - larger]:
+        return None
+    ratio, squares = middle[larger] / middle[1 - larger], deciding[0][0].state("squares")
+    if all(steady) and squares and 0 < squares.factor < 1 and _near(ratio, 1 / math.sqrt(squares.factor), 0.02):
+        early, late = "AB"[larger], "BA"[larger]
+        return (
+            f"epsilon is added before the bias correction in {early}, after it in {late}: it weighs {_short(ratio)} times "
+            f"as much there, 1 / sqrt(1 - beta2)"
+        )
+    words = [_short(value) if sure else f"about {value:.0e}" for value, sure in zip(middle, steady, strict=True)]
+    return f"epsilon is {case.in_words(*words)}, beside the root of the averaged squares"
+
+
+@rule(
+    ARRAYS, "give both the same kind of optimizer and the same betas; torch.optim, Optax and Keras have other defaults"
+)
+def another_average(case: Case) -> str | None:
+    """The states of the optimizers are averages of other kinds, or take another share of the first gradient."""
+    for a, b in _both(case):
+        kinds = [sorted({state.kind for state in one.states} - {"other"}) for one in (a, b)]
+        if all("squares" in of for of in kinds) and kinds[0] != kinds[1]:
+            words = [" and ".join(KINDS[kind] for kind in of) for of in kinds]
+            return f"`{a.name}`: the optimizer keeps {case.in_words(*words)}"
         squares = [one.state("squares") for one in (a, b)]
-        ratio = x.epsilon / y.epsilon
-        corrections = [1 / math.sqrt(state.factor) for state in squares if state and 0 < state.factor < 1]
-        for scale in corrections[:1]:
-            if _near(ratio, scale, 0.02) or _near(1 / ratio, scale, 0.02):
-                late, early = ("B", "A") if ratio > 1 else ("A", "B")
-                return (
-                    f"epsilon is added before the bias correction in {early}, after it in {late}: it weighs {_short(max(ratio, 1 / ratio))} times "
-                    f"as much there, 1 / sqrt(1 - beta2)"
-                )
-        if abs(math.log(ratio)) > 0.05:
-            return f"epsilon is {case.in_words(_short(x.epsilon), _short(y.epsilon))}, beside the root of the averaged squares"
+        average = [one.state("average") for one in (a, b)]
+        if squares[0] is None or squares[1] is None:
+            continue
+        means = average[0].factor / average[1].factor if average[0] and average[1] else 1.0
+        if _near(squares[0].factor / squares[1].factor, means**2, 0.01):
+            continue  # other gradients, not other averages
+        name, which = (
+            ("squares", squares) if not _equal(squares[0].factor, squares[1].factor) else ("gradients", average)
+        )
+        kept = [f"{1 - one.factor:.4g}" for one in which if one]
+        return f"the average of {name} keeps {case.in_words(*kept)} (beta{2 if name == 'squares' else 1})"
     return None
 
 
@@ -161,6 +183,22 @@ def _matters(update: Update) -> bool:
     """True if the decay that was fitted is more than rounding."""
     part = abs(update.form.decay) * np.linalg.norm(update.before)
     return part > EQUAL * np.linalg.norm(update.change)
+
+
+def _is_steady(numbers: list[float]) -> bool:
+    """True if most of some numbers are about the same one."""
+    middle = float(np.median(numbers))
+    return 3 * sum(_near(number, middle, 0.05) for number in numbers) >= 2 * len(numbers)
+
+
+def _decides(update: Update, epsilon: float) -> bool:
+    """True if a change follows from its own epsilon, and clearly less well from another one."""
+    h, form = update.gradient + update.coupled * update.before, update.form
+    rests = [
+        np.linalg.norm(form.rate * h / (np.abs(h) + each) + form.decay * update.before + update.change)
+        for each in (form.epsilon, epsilon)
+    ]
+    return bool(rests[1] > 4 * rests[0])
 
 
 def _ratio(a: Update, b: Update) -> float | None:
@@ -258,6 +296,7 @@ def _short(number: float) -> str:
 
 RULES: tuple[Rule, ...] = (
     coupled_decay,
+    another_average,
     bias_correction,
     gradient_clipping,
     place_of_epsilon,
