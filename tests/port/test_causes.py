@@ -49,6 +49,12 @@ BETWEEN = [
     ("activation", np.tanh, lambda x: np.maximum(x, 0), "tanh in A, relu in B"),
     ("scale of dropout", dropped(1 / 0.7), dropped(1.0), "times 1.429 in A, times 1 in B"),
     ("other numbers dropped", dropped(1 / 0.7), dropped(1 / 0.7, seed=8), "leaves out other numbers"),
+    (
+        "other numbers dropped",
+        lambda x: np.maximum(x, 0),
+        lambda x: dropped(1 / 0.7)(np.maximum(x, 0)),
+        "of the numbers in B, and none in A",
+    ),
     ("missing sum", lambda x: np.tanh(x) * 3, lambda x: np.tanh(x) * 3 + x, "B adds what agreed before"),
     ("scaled result", np.cbrt, lambda x: np.cbrt(x) * 1.25, "the result of B is 1.25 times that of A"),
 ]
@@ -176,6 +182,13 @@ STEPS = [
     ("place of epsilon", adam(epsilon=1e-3), adam(epsilon=2e-3), "weights of step 2", "0.001 in A, 0.002 in B"),
     ("another decay", adam(), adam(decoupled=0.1), "weights of step 2", "no in A, 0.1 in B"),
     ("rate of the first step", sgd(0.1), sgd(0.025), "weights of step 2", "0.1 in A, 0.025 in B"),
+    (
+        "rate of the first step",
+        sgd(0.1),
+        sgd(0.19),
+        "weights of step 2",
+        "Nesterov's momentum of 0.9 in B and not in A",
+    ),
     ("rate of the first step", sgd(0.1), sgd(0.0), "weights of step 2", "changes no weight in B"),
     (
         "gradient clipping",

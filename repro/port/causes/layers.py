@@ -10,6 +10,7 @@ from repro.port.causes.formulas import (
     NEAREST,
     Formula,
     agreed,
+    follows,
     last_channels,
     numbers,
     own,
@@ -141,15 +142,18 @@ def scale_of_dropout(case: Case) -> str | None:
 
 @rule(ARRAYS, "no remedy is needed to train; to compare, set the rate to 0, or read the mask from a file")
 def other_numbers_dropped(case: Case) -> str | None:
-    """Both sides drop numbers, and not the same ones."""
+    """Both sides drop numbers, and not the same ones; or one side drops some, and the other side none."""
     both = results(case)
-    for x in agreed(case) if both else ():
+    for _, x in sources(case) if both else ():
         if both is None or any(array.size != x.size for array in both):
             continue
         parts = [_dropped(x, array) for array in both]
         masks = [part[0] for part in parts if part]
-        if len(masks) == 2 and not np.array_equal(masks[0], masks[1]) and all(mask.any() for mask in masks):
+        if len(masks) == 2 and not np.array_equal(masks[0], masks[1]):
             return f"dropout leaves out other numbers: {masks[0].mean():.0%} of them in A, {masks[1].mean():.0%} in B"
+        side = 0 if parts[0] else 1
+        if len(masks) == 1 and follows(both[1 - side], x, NEAREST):
+            return f"dropout leaves out {masks[0].mean():.0%} of the numbers in {'AB'[side]}, and none in {'BA'[side]}"
     return None
 
 
@@ -158,6 +162,8 @@ def _dropped(x: np.ndarray, result: np.ndarray) -> tuple[np.ndarray, float] | No
     before, after = x.reshape(-1), np.asarray(result, np.float64).reshape(-1)
     seen = before != 0
     dropped = (after == 0) & seen
+    if np.array_equal(dropped, before < 0):
+        return None  # a ReLU
     kept = seen & ~dropped
     if not dropped.any() or kept.sum() < 4:
         return None

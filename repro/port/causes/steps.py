@@ -148,7 +148,17 @@ def rate_of_the_first_step(case: Case) -> str | None:
     forms = {one.form.form for pair in both for one in pair} - {"other", "none"}
     if len(ratios) == len(both) and len(forms) == 1 and all(_near(ratio, ratios[0], EQUAL) for ratio in ratios):
         rates = [float(np.median([pair[side].form.rate for pair in both])) for side in (0, 1)]
-        return f"the rate of the first step is {case.in_words(*map(_short, rates))}: all weights change {_short(ratios[0])} times as far in B"
+        larger = max(ratios[0], 1 / ratios[0])
+        nesterov = (
+            forms == {"linear"}
+            and any(one.slots for pair in both for one in pair)
+            and round_number(larger - 1, 2, EQUAL)
+        )
+        if nesterov and 0.5 <= larger - 1 < 1:
+            side, other = ("B", "A") if ratios[0] > 1 else ("A", "B")
+            return f"all weights change {_short(larger)} times as far in {side}: Nesterov's momentum of {nesterov:g} in {side} and not in {other}, or another rate"
+        words = case.in_words(*map(_short, rates))
+        return f"the rate of the first step is {words}: all weights change {_short(ratios[0])} times as far in B"
     return None
 
 
