@@ -57,7 +57,7 @@ class Doubles:
 
     def begin(self) -> None:
         """Computes in float64 from here on, in this thread, until `end`."""
-        if self.on:
+        if self.on or not recorder.has_native_numerics():
             return
         if self.mode is None:
             self.mode = dispatch.mode(self.call)

@@ -247,6 +247,14 @@ def unseen(text: str) -> None:
         active.unseen(text)
 
 
+def has_native_numerics() -> bool:
+    """False in portable numerics, with a note: a copy in float64 would round its operands as the program does."""
+    if not os.environ.get("REPRO_PORTABLE"):
+        return True
+    note("in portable numerics, calls of modules in PyTorch and TensorFlow are not computed in float64")
+    return False
+
+
 def add_framework(module: Any) -> None:
     if active is not None:
         active.frameworks[module.__name__] = module

@@ -42,7 +42,7 @@ class TensorFlowDoubles:
 
     def begin(self) -> None:
         """Computes in float64 from here on, in this thread, until `end`."""
-        if not self.on:
+        if not self.on and recorder.has_native_numerics():
             self.on = True
             self.callbacks.add_op_callback(self.call)
             self.execute = self.wrap.TFE_Py_FastPathExecute

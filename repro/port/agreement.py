@@ -10,6 +10,8 @@ from repro.port.side import Called, Side
 
 ROUNDING = 2.0**-24
 """Half a unit in the last place of float32, relative to the number."""
+OPERANDS = 2.0**-13
+"""The rounding of operands in portable numerics, of 13 bits."""
 MARGIN = 4
 """How many times the rounding errors that were measured of both sides two arrays may be apart: an error is that of one order of sums, and another order has another one."""
 ALIKE = 32
@@ -66,11 +68,12 @@ class Noise:
     def __init__(self, side: Side):
         self.calls: list[tuple[int, float]] = []
         self.measured = any(call.exact for call in side.calls)
+        unit = OPERANDS if side.rounds_operands else ROUNDING
         largest = ROUNDING
         for place, call in enumerate(side.calls, 1):
             errors = [_error(call.outputs[name], exact) for name, exact in call.exact.items() if name in call.outputs]
-            # Without a measurement: a random walk of half units in the last place, a step for each call.
-            largest = max([largest, *errors]) if self.measured else ROUNDING * math.sqrt(place)
+            # Without a measurement: a random walk of roundings, a step for each call.
+            largest = max([largest, *errors]) if self.measured else unit * math.sqrt(place)
             self.calls.append((call.number, largest))
         self.forward = largest
         """Relative noise at the end of the forward pass."""

@@ -172,6 +172,8 @@ class Forward:
         ends = self.ends()
         agree = ends is not None and ends[0].agrees
         for number, layer in enumerate(self.layers):
+            if layer.inputs is None and any(later.inputs_agree for later in self.layers[number + 1 :]):
+                continue  # of another shape, as a cell of one step beside a layer of all steps
             if not layer.inputs_agree and not (agree and _is_near(layer.inputs)):
                 return self._between(number)
             if not agree and not layer.outputs_agree and not self._recovers(number):

@@ -148,9 +148,10 @@ class Side:
         return {name: array for line in lines for name, array in self._arrays(line.exact).items()}
 
     @property
-    def portable(self) -> bool:
-        """True if it was recorded in portable numerics."""
-        return self.record.facts.get("portable_numerics") is not None
+    def rounds_operands(self) -> bool:
+        """True if it was recorded in portable numerics with operands of 13 bits."""
+        options = self.record.facts.get("portable_numerics")
+        return isinstance(options, dict) and options.get("precision") == "high"
 
     def owner(self, weight: str) -> Called | None:
         """The first call of the module that holds a weight."""
