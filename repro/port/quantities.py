@@ -206,7 +206,8 @@ class Checks:
         }
         shared = {*self.a.process.of("weights")} & {*self.b.process.of("weights")}
         if distances or not shared:
-            return of_distances(WEIGHTS, distances, "weights after one step are not held by both")
+            result = of_distances(WEIGHTS, distances, "weights after one step are not held by both")
+            return replace(result, text=f"what each makes of its gradients: {result.text}") if distances else result
         # Without gradients: the weights themselves, after the first step that both hold.
         step = min(shared)
         limit = allowed(self.noise[0].forward, self.noise[1].forward)
