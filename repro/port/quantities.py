@@ -14,7 +14,7 @@ from repro.port.forward import Forward
 from repro.port.matching import Match, Matching
 from repro.port.side import Arrays, Side, outermost
 from repro.port.updates import Update, updates
-from repro.text import counted, listed
+from repro.text import counted
 
 Verdict = Literal["same bits", "agrees", "differs", "unknown"]
 
@@ -317,7 +317,3 @@ def _later(side: Side, module: str, name: str, before: np.ndarray) -> np.ndarray
         if key is not None and not np.array_equal(held[key], before):
             return held[key]
     return None
-
-
-def lists(quantities: Iterable[Quantity]) -> str:
-    return listed([quantity.name for quantity in quantities])
