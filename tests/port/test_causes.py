@@ -55,6 +55,7 @@ BETWEEN = [
         lambda x: dropped(1 / 0.7)(np.maximum(x, 0)),
         "of the numbers in B, and none in A",
     ),
+    ("missing sum", np.tanh, lambda x: np.tanh(x) + drawn(16, seed=5), "B is A and a vector of 16 numbers"),
     ("missing sum", lambda x: np.tanh(x) * 3, lambda x: np.tanh(x) * 3 + x, "B adds what agreed before"),
     ("scaled result", np.cbrt, lambda x: np.cbrt(x) * 1.25, "the result of B is 1.25 times that of A"),
 ]

@@ -217,6 +217,10 @@ def missing_sum(case: Case) -> str | None:
                 if np.linalg.norm(b - a - sign * x) <= limit:
                     what = f"what agreed before{words.rstrip(',')}"
                     return f"{side} adds {what}, and the other side does not: a residual, or another sum"
+    for axis in {1, a.ndim - 1} if a.ndim > 1 else ():
+        units = np.moveaxis(b - a, axis, -1).reshape(-1, a.shape[axis])
+        if limit and len(units) > 1 and np.linalg.norm(units - units.mean(0)) <= limit:
+            return f"B is A and a vector of {len(units[0])} numbers, the same for each sample: a bias that only one side has"
     return None
 
 
