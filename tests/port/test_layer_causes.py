@@ -179,7 +179,11 @@ def test_a_norm_of_a_layers_result_is_not_one_of_a_sum(tmp_path: Path) -> None:
 
 
 def test_a_block_that_adds_something_else(tmp_path: Path) -> None:
-    why(compared(tmp_path, block(TORCH, before=True), block(JAX, before=True, noise=0.5)), "missing sum", "B is A and a vector of 8 numbers")
+    why(
+        compared(tmp_path, block(TORCH, before=True), block(JAX, before=True, noise=0.5)),
+        "missing sum",
+        "B is A and a vector of 8 numbers",
+    )
 
 
 def recurrent(frameworks: dict[str, str], order: tuple[int, ...] = (0, 1, 2, 3), factor: float = 1.0) -> Written:
