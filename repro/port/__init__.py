@@ -5,6 +5,7 @@ layouts      how the elements of one array lie in another: transposed, reshaped,
 matching     which weights belong together
 agreement    how far apart two arrays are, beside the rounding that was measured
 functions    activations, of single numbers
+call_pairs   calls of both sides that use the same weights
 forward      forward passes layer by layer: the first place whose inputs agree and whose results do not
 updates      what an optimizer made of gradients, read from its first step
 quantities   batch, weights, forward pass, loss, gradients, states, one after another
