@@ -205,6 +205,8 @@ class Calls:
     def optimizer_step(self, optimizer: Any) -> None:
         """A step of an optimizer begins or has ended: the gradients that are its own are written, by its names for them."""
         observed = self.observer.optimizers.get(id(optimizer))
+        if observed is not None and observed.reference() is not optimizer:
+            observed = None  # an earlier one had its address
         names = {id(tensor): name for name, tensor in observed.parameters(optimizer)} if observed is not None else {}
         self.write_gradients(names)
         self.doubles.end()

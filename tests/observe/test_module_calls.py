@@ -116,6 +116,14 @@ def test_other_ways_to_train(tmp_path: Path) -> None:
     ]
 
 
+def test_an_optimizer_with_the_address_of_an_earlier_one_has_its_own_number(tmp_path: Path) -> None:
+    """Once PyTorch's compiler is imported, as `checkpoint` does it, the calls' hook comes before the optimizers' one."""
+    said, process = trained(tmp_path, "4,5", "checkpointed", "one_address")
+    assert [line.gradients for line in process.backward] == [
+        {name.replace("0.", f"{place}.", 1): code for name, code in said[2 + place].items()} for place in (1, 2)
+    ]
+
+
 def test_updates_by_hand_end_with_the_next_pass(tmp_path: Path) -> None:
     said, process = trained(tmp_path, "1,3", "by_hand")
     assert [line.step for line in process.backward] == [1, 3]

@@ -172,6 +172,21 @@ def late() -> nn.Module:
     return train(network(), late=True)
 
 
+def one_address() -> nn.Module:
+    """The second training's optimizer is where the first one's was, as far as the observer knows, if there is one."""
+    models = [network(), network()]
+    watcher = next((module for name, module in sys.modules.items() if name.endswith("observe.pytorch")), None)
+    for model in models:
+        model(torch.randn(3, 4)).square().mean().backward()
+        print(json.dumps(gradients(model)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if watcher is not None and model is models[1]:
+            known = watcher.observer.optimizers
+            known[id(optimizer)] = list(known.values())[-1]
+        optimizer.step()
+    return models[-1]
+
+
 def by_hand() -> nn.Module:
     model = network()
     for _ in range(STEPS):
@@ -208,7 +223,18 @@ def without_doubles() -> nn.Module:
 
 SCENARIOS = {
     one.__name__: one
-    for one in (seen, recurrent, accumulated, checkpointed, compiled, late, by_hand, two_models, without_doubles)
+    for one in (
+        seen,
+        recurrent,
+        accumulated,
+        checkpointed,
+        compiled,
+        late,
+        one_address,
+        by_hand,
+        two_models,
+        without_doubles,
+    )
 }
 
 if __name__ == "__main__":
