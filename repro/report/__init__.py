@@ -1,7 +1,7 @@
 """Reports: results for people.
 
 report.py         the files of the task `report`: a page, Markdown and JSON
-findings.py       report.json: results of one machine or several, as structs
+contents.py       report.json, as structs; findings.py  builds it from the results of one machine or several
 levels.py         how far a training is reproducible, in six levels; level_questions.py  what decides each
 badge.py          the level as a picture, for a README
 published.py      the facts of one training that are published: model_card.py, bom.py

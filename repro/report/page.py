@@ -10,18 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from repro import __version__
 from repro.report import charts, speed_page
 from repro.report.charts import Chart, Line
-from repro.report.findings import (
-    FRAMEWORK_TITLES,
-    TOGETHER,
-    Block,
-    Curves,
-    Report,
-    TableCell,
-    framework_name,
-    promised,
-    training_name,
-    verdict,
-)
+from repro.report.contents import Block, Curves, Report, TableCell
+from repro.report.findings import FRAMEWORK_TITLES, TOGETHER, framework_name, promised, training_name, verdict
 from repro.report.timeline import timeline
 from repro.structs import LARGEST
 from repro.text import ranks, short

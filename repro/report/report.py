@@ -13,7 +13,7 @@ from repro.errors import UsageError
 from repro.files import write_atomically, write_json
 from repro.report import badge as badges
 from repro.report import findings, page, speed_tables, tables
-from repro.report.findings import Report
+from repro.report.contents import Report
 from repro.trainers.benchmark.results import KIND as BENCHMARK
 from repro.trainers.benchmark.results import Benchmark
 from repro.verify import audits, results

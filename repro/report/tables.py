@@ -5,7 +5,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.report.findings import TOGETHER, Block, Report, TableCell, framework_name, promised, training_name, verdict
+from repro.report.contents import Block, Report, TableCell
+from repro.report.findings import TOGETHER, framework_name, promised, training_name, verdict
 from repro.report.markdown import escaped, table
 from repro.text import short
 from repro.verify.questions import UNANSWERED, shown

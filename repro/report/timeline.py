@@ -6,7 +6,7 @@ Positions are percentages of the picture's width, so that text keeps its size on
 from dataclasses import dataclass, field
 
 from repro.report import charts
-from repro.report.findings import Lane
+from repro.report.contents import Lane
 from repro.text import listed
 
 ROW, TOP = 16, 22  # pixels: of a process, and above the first one

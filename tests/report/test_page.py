@@ -18,7 +18,8 @@ import msgspec
 import pytest
 
 from repro.report import findings, page
-from repro.report.findings import Report, framework_name
+from repro.report.contents import Report
+from repro.report.findings import framework_name
 from repro.structs import converted
 from repro.verify.questions import shown as word
 from repro.verify.results import Answer, Results

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from repro.errors import ReproError, UsageError
 from repro.report import findings, page, report, tables
-from repro.report.findings import Report
+from repro.report.contents import Report
 from repro.report.markdown import escaped
 from repro.structs import converted
 from repro.verify import results

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from repro.record.warnings import RecordWarning
 from repro.report import findings, page, tables
-from repro.report.findings import Lane
+from repro.report.contents import Lane
 from repro.report.timeline import timeline
 from repro.structs import checksum, converted
 from repro.verify.results import Results

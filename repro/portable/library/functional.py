@@ -6,31 +6,23 @@ for shapes that do not fit.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import signature
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from repro.portable.arguments import (
-    Edges,
-    Pair,
     check_alike,
     check_attention,
     check_convolution,
     check_dimensions,
     check_embedding,
-    check_floats,
     check_groups,
     check_images,
-    check_integer,
-    check_integers,
     check_labels,
     check_linear,
     check_mask,
     check_number,
-    check_range,
     check_rotary,
     check_samples,
     check_shapes,
@@ -43,91 +35,11 @@ from repro.portable.definitions import attention, convolution, losses, normaliza
 from repro.portable.definitions import linear as dense
 from repro.portable.definitions.grids import Operation
 from repro.portable.definitions.softmax import softmax as softmax_of_rows
-from repro.portable.definitions.xp import Array, Backend
-
-SEEDS, STEPS = 2**62, 2**32
-"""The number of seeds and of steps that a dropout can have."""
+from repro.portable.definitions.xp import Array
+from repro.portable.library.framework import SEEDS, STEPS, Framework, floats, indices, or_nan, padded, whole
 
 Size = int | Sequence[int]
 Padding = int | str | Sequence[Any]
-
-
-class Framework(Protocol):
-    """The parts of a framework that functions need."""
-
-    xp: Backend
-
-    def apply(self, operation: Operation, *arrays: Array | None, **options: Any) -> Any:
-        """The result of an operation, with its gradient."""
-
-    def array(self, value: Any) -> Array:
-        """A user's argument as an array."""
-
-    def int64(self, value: Any) -> Array:
-        """A user's number, or array of no dimension, as int64."""
-
-    def known(self, array: Array) -> bool:
-        """True if an array's numbers can be read now, outside of what is traced or compiled."""
-
-    def constant(self, array: Array) -> Array:
-        """An array through which no gradient goes."""
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def bind(framework: Framework, module: str, function: Callable[Concatenate[Framework, P], R]) -> Callable[P, R]:
-    """A function below as one of a framework's module."""
-
-    @wraps(function)
-    def bound(*arguments: P.args, **options: P.kwargs) -> R:
-        return function(framework, *arguments, **options)
-
-    whole = signature(function)
-    bound.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])  # type: ignore[attr-defined]
-    bound.__module__ = module
-    return bound
-
-
-def floats(fw: Framework, function: str, **arrays: Any) -> list[Array]:
-    """These arguments as float32 arrays; None stays."""
-    result = {name: None if array is None else fw.array(array) for name, array in arrays.items()}
-    check_floats(function, **result)
-    return list(result.values())
-
-
-def _indices(fw: Framework, function: str, name: str, array: Any, size: int) -> tuple[Array, Array | None]:
-    """This argument as int32, and None: it is from 0 to size - 1.
-
-    Compiled code raises no errors. There it is returned with bools, which say where it is.
-    """
-    array = fw.array(array)
-    check_integers(function, name, array)
-    if not fw.known(array):
-        numbers = fw.int64(array)
-        return fw.xp.integer(array), (numbers >= 0) & (numbers < size)
-    numbers = np.asarray(array)
-    check_range(function, name, int(numbers.min()), int(numbers.max()), size)
-    return fw.xp.integer(array), None
-
-
-def _or_nan(fw: Framework, x: Array, inside: Array | None) -> Array:
-    """x [..., C], and NaN with a gradient of NaN where an index [...] is not inside; None is inside everywhere."""
-    return x if inside is None else x * fw.xp.f32(fw.xp.where(inside, 1.0, math.nan))[..., None]
-
-
-def whole(fw: Framework, function: str, name: str, value: Any, size: int) -> Array:
-    """This argument as int64 of no dimension; outside compiled code it must be from 0 to size - 1."""
-    if isinstance(value, (int, float)):
-        check_integer(function, name, value, size)
-    else:
-        value = fw.array(value)
-        check_integers(function, name, value)
-        check_shapes(function, (), **{name: value})
-        if fw.known(value):
-            check_integer(function, name, int(value), size)
-    return fw.int64(value)
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -183,14 +95,6 @@ def _pooled(
     return fw.apply(operation, x, kernel=kernel, stride=step, padding=even)
 
 
-def padded(xp: Backend, x: Array, around: Edges, value: float) -> tuple[Array, Pair]:
-    """Images, and the padding that an operation adds to them: the same on both sides, or none, and it was added."""
-    (top, bottom), (left, right) = around
-    if top == bottom and left == right:
-        return x, (top, left)
-    return xp.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), value), (0, 0)
-
-
 def global_avg_pool2d(fw: Framework, x: Array) -> Array:
     """The mean of each image: [B, H, W, C] -> [B, C]."""
     (x,) = floats(fw, "global_avg_pool2d", x=x)
@@ -205,8 +109,8 @@ def embedding(fw: Framework, index: Array, weight: Array) -> Array:
     """
     (weight,) = floats(fw, "embedding", weight=weight)
     check_embedding(weight)
-    index, inside = _indices(fw, "embedding", "index", index, weight.shape[0])
-    return _or_nan(fw, fw.apply(dense.embedding, index, weight), inside)
+    index, inside = indices(fw, "embedding", "index", index, weight.shape[0])
+    return or_nan(fw, fw.apply(dense.embedding, index, weight), inside)
 
 
 def scaled_dot_product_attention(
@@ -393,9 +297,9 @@ def cross_entropy(fw: Framework, logits: Array, labels: Array, label_smoothing: 
     (logits,) = floats(fw, name, logits=logits)
     check_dimensions(name, 2, logits=logits)
     classes = logits.shape[-1]
-    labels, inside = _indices(fw, name, "labels", labels, classes)
+    labels, inside = indices(fw, name, "labels", labels, classes)
     check_labels(logits, labels, -1, label_smoothing)
-    rows, classes_of_rows = reshape(_or_nan(fw, logits, inside), (-1, classes)), reshape(labels, (-1,))
+    rows, classes_of_rows = reshape(or_nan(fw, logits, inside), (-1, classes)), reshape(labels, (-1,))
     return fw.apply(losses.cross_entropy, rows, classes_of_rows, smoothing=float(label_smoothing))
 
 

@@ -19,7 +19,7 @@ from repro.portable.arguments import check_count, check_number
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import optimizers, pointwise
 from repro.portable.definitions.xp import Backend as AnyBackend
-from repro.portable.library import functional
+from repro.portable.library import framework, functional
 from repro.portable.library.autograd.jax import apply, once_differentiable
 from repro.portable.numbers import tables
 
@@ -51,7 +51,7 @@ class _JAX:
         return not isinstance(array, jax.core.Tracer)
 
 
-_of = partial(functional.bind, _JAX, __name__)
+_of = partial(framework.bind, _JAX, __name__)
 
 linear = _of(functional.linear)
 conv2d = _of(functional.conv2d)
@@ -83,7 +83,7 @@ def fan_out(x: Array, copies: int) -> tuple[Array, ...]:
     Of two the order does not matter; of more, frameworks add in orders of their own.
     """
     check_count("fan_out", "copies", copies)
-    return _fan_out(copies, *functional.floats(_JAX, "fan_out", x=x))
+    return _fan_out(copies, *framework.floats(_JAX, "fan_out", x=x))
 
 
 fork = fan_out  # its first name
@@ -109,7 +109,7 @@ def clip_by_global_norm(gradients: Any, limit: float) -> tuple[Any, Array]:
     paths, tree = jax.tree_util.tree_flatten_with_path(gradients)
     names = [jax.tree_util.keystr(path, simple=True, separator="/") for path, _ in paths]
     order = sorted(range(len(names)), key=names.__getitem__)
-    arrays = functional.floats(_JAX, "clip_by_global_norm", **{names[i]: paths[i][1] for i in order})
+    arrays = framework.floats(_JAX, "clip_by_global_norm", **{names[i]: paths[i][1] for i in order})
     clipped, norm = optimizers.clip(Backend, once_differentiable(arrays), tables.float32(limit))
     result = dict(zip(order, clipped, strict=True))
     return jax.tree_util.tree_unflatten(tree, [result[i] for i in range(len(names))]), norm

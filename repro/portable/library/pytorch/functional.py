@@ -24,7 +24,7 @@ from repro.portable.definitions.grids import Operation
 from repro.portable.definitions.softmax import softmax as softmax_of_rows
 from repro.portable.definitions.xp import Backend as AnyBackend
 from repro.portable.library.autograd.pytorch import apply, first_order, run
-from repro.portable.library.functional import SEEDS, STEPS, padded, whole
+from repro.portable.library.framework import SEEDS, STEPS, padded, whole
 
 Size = int | tuple[int, ...]
 
@@ -341,7 +341,7 @@ def mse_loss(input: Tensor, target: Tensor) -> Tensor:
 
 
 class _PyTorch:
-    """PyTorch, as repro.portable.library.functional needs a framework."""
+    """PyTorch, as repro.portable.library.framework.Framework."""
 
     xp: ClassVar[AnyBackend] = Backend
     apply = staticmethod(apply)

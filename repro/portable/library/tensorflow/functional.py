@@ -16,7 +16,7 @@ from repro.portable.arguments import check_count, check_number
 from repro.portable.backends.tensorflow import Backend
 from repro.portable.definitions import optimizers, pointwise
 from repro.portable.definitions.xp import Backend as AnyBackend
-from repro.portable.library import functional
+from repro.portable.library import framework, functional
 from repro.portable.library.autograd.tensorflow import apply, once_differentiable
 from repro.portable.numbers import tables
 
@@ -35,7 +35,7 @@ class _TensorFlow:
         return hasattr(array, "numpy")
 
 
-_of = partial(functional.bind, _TensorFlow, __name__)
+_of = partial(framework.bind, _TensorFlow, __name__)
 
 linear = _of(functional.linear)
 conv2d = _of(functional.conv2d)
@@ -75,7 +75,7 @@ def fan_out(x: tf.Tensor, copies: int) -> tuple[tf.Tensor, ...]:
 
         return tuple(tf.identity(x) for _ in range(copies)), add
 
-    return tuple(call(*functional.floats(_TensorFlow, "fan_out", x=x)))
+    return tuple(call(*framework.floats(_TensorFlow, "fan_out", x=x)))
 
 
 fork = fan_out  # its first name
@@ -88,7 +88,7 @@ def clip_by_global_norm(gradients: Mapping[str, tf.Tensor], limit: float) -> tup
     """
     check_number("clip_by_global_norm", "limit", limit)
     names = sorted(gradients)
-    arrays = functional.floats(_TensorFlow, "clip_by_global_norm", **{name: gradients[name] for name in names})
+    arrays = framework.floats(_TensorFlow, "clip_by_global_norm", **{name: gradients[name] for name in names})
     clipped, norm = optimizers.clip(Backend, arrays, tables.float32(limit))
     result = dict(zip(names, once_differentiable(clipped, *arrays), strict=True))
     return {name: result[name] for name in gradients}, norm
