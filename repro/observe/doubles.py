@@ -1,4 +1,4 @@
-"""The same step of PyTorch in float64, operation by operation.
+"""A step of PyTorch again in float64, operation by operation.
 
 Each operation is called as it was called, and then with a float64 copy of each floating array. A copy belongs to memory, not
 to a tensor: so views are right by themselves, and what is written in place. Drawn numbers, as the mask of dropout, are not

@@ -93,7 +93,7 @@ def _bits(array: Any) -> Any:
 
 
 def _receive(receive: Any, wide: list[bool], *arrays: Any) -> None:
-    """As all that a program calls, without a way out for an exception: `receive` has none."""
+    """Gives arrays to `receive`, which raises nothing, as all that a program calls."""
     numpy = sys.modules["numpy"]
     values = [numpy.array(array) for array in arrays]
     receive(*(each.view("float64")[..., 0] if is_wide else each for each, is_wide in zip(values, wide)))

@@ -64,7 +64,7 @@ def hashes(value: Any) -> Codes:
 
 
 def argument_hashes(args: Any, kwargs: Mapping[str, Any]) -> Codes:
-    """The same of the arguments of a call: those by place are called `0`, `1`, those by name by their names."""
+    """The hashes of the arguments of a call: those by place are called `0`, `1`, those by name by their names."""
     return hash_named([*arrays(tuple(args)), *arrays(dict(kwargs))])
 
 

@@ -222,7 +222,7 @@ class Calls:
             module_calls.write_backward(self.step, ordinary, exact or None)
 
     def write_gradients_by_hand(self) -> None:
-        """The same without an optimizer, whose next step, or the end, is the end of this one."""
+        """Writes the gradients of a step without an optimizer, which ends with the next step or the program."""
         if not self.observer.by_hand.off:
             self.write_gradients({key: name for key, (name, _) in self.leaves.items()})
         self.forget_gradients()

@@ -1,4 +1,4 @@
-"""The same step of TensorFlow in float64, operation by operation.
+"""A step of TensorFlow again in float64, operation by operation.
 
 TensorFlow calls back after each operation that runs by itself, outside of a graph. It is run again with a float64 copy of
 each floating array; arrays of TensorFlow never change, so a copy belongs to one of them. Drawn numbers are not drawn again.

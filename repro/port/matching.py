@@ -26,7 +26,7 @@ class Match:
     b: tuple[str, ...]
     by: str
     layout: Layout
-    """Of single weights, of A's shape; of several, of all of A's elements."""
+    """How B's elements lie in A: in A's shape, or of several weights in all of their elements."""
     summed: bool = False
     """True if the sum of A's two is B's."""
 

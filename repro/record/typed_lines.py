@@ -51,7 +51,7 @@ class Step(Struct):
     bfloat16: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """Names of float32 arrays that hold no number which bfloat16 has not, by channel."""
     float16: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """The same of float16's numbers, which have 11 bits, apart from its range."""
+    """Names of float32 arrays whose numbers have at most float16's 11 bits, whatever their range, by channel."""
     shared: list[str] = msgspec.field(default_factory=list)
     """Groups of ranks that gathered the tensors which they share, as `0,1`."""
     time: Number | UnsetType = UNSET

@@ -23,7 +23,7 @@ Rows = tuple[Array, Array, Array, Array]
 PRODUCT = BITS + 1
 """Bits between two places, of operands of products: each of the two integers is at most 2^BITS."""
 SUM = 25
-"""The same of numbers that are only added: at most 2^24, so that float64 holds sums of 2^29."""
+"""Bits between two places of numbers that are only added: at most 2^24, so that float64 holds sums of 2^29."""
 
 
 def _place(xp: Backend, x: Array, axes: Axes, width: int) -> Array:
@@ -80,7 +80,7 @@ def of_linear(xp: Backend, saved: tuple[Array, ...], gradient: Array, share: flo
 
 
 def of_rows(xp: Backend, x: Array, gradient: Array, share: float) -> tuple[Array, ...]:
-    """The same of the sum over rows of gradient [rows, O] times x [rows, I]: [O, I]. Each row of x has its grid."""
+    """Operands, as of_linear, of the sum over rows of gradient [rows, O] times x [rows, I]: [O, I]. Each row of x has its grid."""
     q, p = quantize(xp, x, (1,))
     q, like = xp.operands(q, q, work=x.shape[0] * x.shape[1] * gradient.shape[1])
     a, b, k = operand(xp, gradient * (p * share), (0,))

@@ -26,7 +26,7 @@ def contiguous(x: Array, into: Array | None = None) -> Array:
 
 
 def copied(x: Array) -> Array:
-    """The same numbers in an array of their own."""
+    """A copy that shares no memory."""
     return contiguous(x, empty(x.shape, x.dtype)) if listening.recorder is not None else x.copy()
 
 

@@ -152,7 +152,7 @@ class Kernels:
         return torch._C.get_num_threads() == 1 or self.work <= calls
 
     def repeat(self, places: list, moving: Mapping[int, tuple[int, int]], turns: int) -> None:
-        """The same `turns` times on this thread; some places are given as an address, and the bytes to the next turn's."""
+        """Calls the kernels `turns` times on this thread; some places are given as an address, and the bytes to the next turn's."""
         scratch = self._memory(places, moving)
         addresses, steps = [], []
         for index, shift in self.addressed:

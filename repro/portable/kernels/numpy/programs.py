@@ -139,7 +139,7 @@ class Program:
 
 
 def apart(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The same numbers where no array lies in another."""
+    """Arrays of which none lies in another: where one does, a copy."""
     result: list[np.ndarray] = []
     for x in arrays:
         result.append(x.copy() if any(np.may_share_memory(x, other) for other in result) else x)

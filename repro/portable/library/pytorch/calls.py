@@ -47,19 +47,19 @@ EXACT = {
 """Operations that compare, or whose every result IEEE 754 defines."""
 
 
-def look(module: nn.Module) -> None:
-    """Looks at what a module's forward calls: UsageError from its first call where that has no portable form."""
-    if not any(map(is_looking, module._forward_hooks.values())):
-        _Looking(module)
+def watch_calls(module: nn.Module) -> None:
+    """Watches which functions a module's forward calls: UsageError from its first call where that has no portable form."""
+    if not any(map(is_watching, module._forward_hooks.values())):
+        _CallWatcher(module)
 
 
-def is_looking(hook: Any) -> bool:
+def is_watching(hook: Any) -> bool:
     """True if a hook of a module is one of these."""
-    return isinstance(getattr(hook, "__self__", None), _Looking)
+    return isinstance(getattr(hook, "__self__", None), _CallWatcher)
 
 
-class _Looking:
-    """Hooks of a module that look at what its forward calls, until they have seen it in training and in evaluation."""
+class _CallWatcher:
+    """Hooks of a module that watch which functions its forward calls, until they have seen it in training and in evaluation."""
 
     def __init__(self, module: nn.Module) -> None:
         self.seen: set[bool] = set()
@@ -81,7 +81,7 @@ class _Looking:
         mode = None if torch.compiler.is_compiling() else _mode()
         if mode is None:
             return
-        mode.looking.append((self, module, module.training))
+        mode.watchers.append((self, module, module.training))
         if mode.module is module:
             mode.__exit__(None, None, None)
             if result is not None:  # as where the forward failed
@@ -108,7 +108,7 @@ class _Mode(TorchDispatchMode):
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
-        self.looking: list[tuple[_Looking, nn.Module, bool]] = []
+        self.watchers: list[tuple[_CallWatcher, nn.Module, bool]] = []
         self.refused: dict[str, None] = {}
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), options: Any = None) -> Any:
@@ -142,8 +142,8 @@ class _Mode(TorchDispatchMode):
             remedy = "call those of repro.portable.library.pytorch.functional, or derive the module from Portable"
             what = f"it calls {', '.join(self.refused)}, which may have other bits elsewhere"
             raise refuse(type(self.module).__name__, f"{what}; {remedy}")
-        for looking, module, training in self.looking:
-            looking.close(module, training)
+        for watcher, module, training in self.watchers:
+            watcher.close(module, training)
 
 
 def _obstacle(function: Any, arguments: tuple, options: dict[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from repro.errors import UsageError
 from repro.portable.arguments import kind, refuse
 from repro.portable.library.pytorch import modules
-from repro.portable.library.pytorch.calls import is_looking, look
+from repro.portable.library.pytorch.calls import is_watching, watch_calls
 
 TWINS: dict[type, type] = {
     own: twin
@@ -56,7 +56,7 @@ def convert(model: nn.Module, seed: int = 0) -> nn.Module:
     modules.number_dropouts(twin, seed)
     for each in twin.modules():
         if not isinstance(each, modules.Portable) and type(each) not in KEPT:
-            look(each)
+            watch_calls(each)
     first = next(twin.parameters(), None)
     return twin if first is None else twin.to(first.device)
 
@@ -66,7 +66,7 @@ def _obstacle(module: nn.Module) -> str | None:
     own = type(module)
     if "forward" in vars(module):
         return f"{own.__name__} with a forward of the instance's own"
-    if any(not is_looking(hook) for hooks in HOOKS for hook in getattr(module, hooks).values()):
+    if any(not is_watching(hook) for hooks in HOOKS for hook in getattr(module, hooks).values()):
         return f"{own.__name__} with hooks"
     if own in TWINS:
         module.__class__ = TWINS[own]  # the same attributes, another forward

@@ -70,7 +70,7 @@ def product(a: Array, b: Array, slices: int) -> Array:
 
 
 def of_any_form(a: Array, b: Array, slices: int) -> Array:
-    """The same, where the first factor may be weights: see repro.portable.definitions.products.by_form."""
+    """product(), where the first factor may be weights: see repro.portable.definitions.products.by_form."""
     a, b = of_one_type(a, b)
     if slices == 1 and calls.multiplies(a, a.shape[1], a.shape[2], b.shape[2]):
         return calls.product(*products.of_one_form(Backend, a, b, products.are_weights(Backend, a)))

@@ -269,7 +269,7 @@ def with_native_ops(function: Function) -> Function:
 
 
 def with_portable_ops(function: Function) -> Function:
-    """A function whose operations are caught again, as those of a decomposition, also where a definition calls it."""
+    """A function whose operations are dispatched again, as those of a decomposition, also where a definition calls it."""
 
     def run(*arguments: Any, **options: Any) -> Any:
         before, thread.inside = thread.inside, False

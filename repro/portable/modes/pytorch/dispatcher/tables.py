@@ -15,7 +15,7 @@ class Definition:
 
     function: Function
     composed: bool
-    """True if it calls other operations, which are caught again; otherwise what it calls is PyTorch's own."""
+    """True if it calls other operations, which are dispatched again; otherwise what it calls is PyTorch's own."""
     integers: bool
     """True if it takes integers, too; otherwise they pass on to PyTorch's own kernel."""
 
@@ -29,7 +29,7 @@ sparse_definitions: dict[str, Definition] = {}
 takes_complex: set[str] = set()
 """Names of operations, all forms of them, with a definition of complex numbers."""
 takes_sparse: set[str] = set()
-"""The same of sparse tensors."""
+"""Names of operations with a definition of sparse tensors, likewise."""
 
 replacements: dict[str, Function] = {}
 """Functions in the place of composite operations, by name and overload."""

@@ -69,7 +69,7 @@ def _tensor(x: Any) -> Tensor:
 
 
 def _is_conversion(x: Tensor, dtype: Any) -> bool:
-    """True if integers are made of fractions, by operations that are caught, on a device whose numbers are computed."""
+    """True if integers are made of fractions, by operations that are dispatched, on a device whose numbers are computed."""
     return dtype in INTEGERS and not thread.inside and x.is_floating_point() and x.device.type in DEVICES
 
 

@@ -70,7 +70,7 @@ def standard_gamma_gradient(self: Tensor, output: Tensor) -> Tensor:
 
 @define("_dirichlet_grad")
 def dirichlet_gradient(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
-    """Of a sample's coordinate, of the beta distribution of alpha and total - alpha, over 1 less the coordinate."""
+    """The slope of a sample's coordinate, of the beta distribution of alpha and total - alpha, over 1 less the coordinate."""
     wide = [each.double() for each in torch.broadcast_tensors(x, alpha, total - alpha)]
     flat = [each.reshape(-1) for each in wide]
     return (beta.slope(Backend, *flat) if x.numel() else flat[0]).reshape(x.shape).to(x.dtype)

@@ -60,7 +60,7 @@ def _entries(name: str, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _summed(name: str, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The same with each place once."""
+    """The places and numbers of _entries(), each place once."""
     return _entries(name, coalesce(x) if x.layout is COO and not x.is_coalesced() else x)
 
 

@@ -41,7 +41,7 @@ class Definition:
 
     function: Function
     composed: bool
-    """True if it calls other operations of TensorFlow, which are caught again; otherwise it takes and gives arrays."""
+    """True if it calls other operations of TensorFlow, which are dispatched again; otherwise it takes and gives arrays."""
     reads: tuple[int, ...] | None = None
     """The arrays whose numbers it reads, if kernels compute all the rest; None if NumPy may compute."""
 

@@ -52,7 +52,7 @@ CONTROL = """
     StatelessIf StatelessWhile Switch While Assert Print PrintV2 Timestamp ToBool Send Recv DebugIdentityV2
     GetSessionHandleV2 GetSessionTensor RemoteCall
 """
-"""Operations that call functions and decide which; the functions' own operations are caught when they are made."""
+"""Operations that call functions and decide which; the functions' own operations are replaced when they are made."""
 
 OF_PARTS = "Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd Cast Neg Sub"
 REAL = frozenset(SINGLE.split()) - frozenset(OF_PARTS.split())

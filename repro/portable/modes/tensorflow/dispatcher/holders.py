@@ -47,7 +47,7 @@ DATASETS = """
     UnbatchDataset UniqueDataset UnwrapDatasetVariant WeightedFlatMapDataset WindowDataset WrapDatasetVariant
     ZipDataset
 """
-"""Datasets and their iterators, which call functions whose own operations are caught when they are made."""
+"""Datasets and their iterators, which call functions whose own operations are replaced when they are made."""
 
 LISTS = """
     EmptyTensorList EmptyTensorMap TensorArray TensorArrayClose TensorArrayCloseV2 TensorArrayCloseV3

@@ -96,7 +96,7 @@ def power(given: Attributes, x: Array, exponent: Array) -> Array:
 
 @define_complex("TanhGrad")
 def tanh_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
-    """Of the conjugate of the result."""
+    """The gradient of tanh, of whose result y TensorFlow gives the conjugate."""
     return multiply(given, gradient, 1 - square(given, y))
 
 

@@ -49,7 +49,7 @@ def suppressed(scores: Array, similarity: Similarity, number: int, limit: Array,
 
 
 def softened(scores: Array, similarity: Similarity, number: int, least: Array, sigma: Array) -> tuple[Array, Array]:
-    """The same where a box that is like a better one loses a share of its score instead, and the scores."""
+    """Places and scores of boxes, best first, where a box that is like a better one loses a share of its score."""
     dtype = scores.dtype
     scale = dtype.type(-0.5) / sigma
     waiting = [(-float(score), place, 0) for place, score in enumerate(scores) if score > least]

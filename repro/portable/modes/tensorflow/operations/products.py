@@ -30,7 +30,7 @@ def product(a: Array, b: Array, slices: int) -> Array:
 
 
 def of_any_form(a: Array, b: Array, slices: int) -> Array:
-    """The same, where the first factor may be weights: see repro.portable.definitions.products."""
+    """product(), where the first factor may be weights: see repro.portable.definitions.products."""
     found = products.are_weights(Backend, a) if a.size and b.size else np.zeros(1, bool)
     if found.all():
         return _weighted(a, b, slices)
