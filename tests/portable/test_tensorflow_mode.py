@@ -77,7 +77,7 @@ def test_products_of_matrices_are_their_definition_whichever_way_they_lie() -> N
 
 def test_convolutions_by_kernels_are_those_of_float64() -> None:
     assert set(results()["convolutions"].values()) == {True}
-    assert len(results()["convolutions"]) == 5
+    assert len(results()["convolutions"]) == 6
 
 
 def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_process() -> None:
