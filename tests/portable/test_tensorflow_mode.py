@@ -94,6 +94,14 @@ def test_graphs_run_definitions_without_python_with_the_bits_of_eager_code() -> 
     assert "a graph of another process" in results["elsewhere"]
 
 
+def test_gradients_of_an_arrays_place_are_all_added_and_in_one_order() -> None:
+    results = json.loads(program("tensorflow", "tensorflow_arrays.py"))
+    assert results["gathered"] == {"eager": [70.0, 30.0], "graph": [70.0, 30.0]}
+    assert results["cases"] == {"reads": [[0.0, 0.0]], "read_and_gathered": [[1.0, 0.0]], "turns": [[0.0, 0.0]]}
+    assert results["refused"].startswith("portable numerics: TensorArrayGradV3 at ")
+    assert "tensorflow_arrays.py" in results["refused"]
+
+
 def test_samples_have_their_distribution_their_gradient_and_the_same_bits_in_graphs() -> None:
     assert set(results()["samples"].values()) == {True}
 
