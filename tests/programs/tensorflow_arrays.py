@@ -54,7 +54,7 @@ def loop_and_beyond(x: Any) -> Any:
     return v1.while_loop(lambda number, _: number < x.shape[0], body, (0, 0.0))[1] + numbers.read(0)
 
 
-def results(case: Callable[..., Any]) -> list[list[float]]:
+def results(case: Callable[..., Any]) -> list[tuple[float, ...]]:
     """The gradients that several runs of a graph give, each once."""
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [2])
