@@ -133,7 +133,10 @@ def main() -> None:
     portable.enable()
     print(
         json.dumps(
-            {case.__name__: case() for case in (empty, repeated, slopes_next_to_zero, incomplete, shares_at_edges, integers, exported)}
+            {
+                case.__name__: case()
+                for case in (empty, repeated, slopes_next_to_zero, incomplete, shares_at_edges, integers, exported)
+            }
         )
     )
 

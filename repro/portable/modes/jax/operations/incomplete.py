@@ -18,7 +18,6 @@ from repro.portable.modes.jax.dispatcher.registry import define, rule
 from repro.portable.modes.jax.operations.functions import of_elements
 
 
-
 def _of_normal(function: Callable[..., Array]) -> Callable[..., Array]:
     """Subnormal numbers as 0, which they are to XLA: LLVM may ask for their bits where the definition compares them twice."""
 
