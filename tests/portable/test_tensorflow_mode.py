@@ -27,9 +27,9 @@ NAMED = {
 }
 REFUSED = {
     "fft": "RFFT of float32 [8388609]",
-    "svd": "Svd of float32 [3, 3]",
+    "root": "MatrixSquareRoot of float32 [3, 3]",
     "branch": "Lu of float32 [3, 3]",
-    "layer": "SelfAdjointEigV2 of float32 [1, 3, 3]",
+    "layer": "Lu of float32 [1, 3, 3]",
     "complex": "MatrixDeterminant of complex128 [1, 1]",
     "binomial": "StatelessRandomBinomial of",
     "sampler": "LearnedUnigramCandidateSampler of int64 [1, 1]",

@@ -307,5 +307,9 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "slogdet": (SQUARES,),
     "eigh": (SQUARES,),
     "svd": (array(2, 6, 4),),
+    "reflections": (array(2, 6, 4),),
+    "householder_product": (array(2, 6, 4), array(2, 4, kind="share")),
+    "ormqr": (array(2, 6, 4), array(2, 4, kind="share"), array(2, 6, 3)),
+    "lstsq": (array(6, 4), array(6, 3)),
 }
 """By name. Images are [B, H, W, C], and weights of convolutions [H, W, C, K]."""

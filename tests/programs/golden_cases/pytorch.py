@@ -180,6 +180,10 @@ case("determinant", torch.linalg.det)
 case("slogdet", torch.linalg.slogdet)
 case("eigh", torch.linalg.eigh)
 case("svd", lambda x: torch.linalg.svd(x, full_matrices=False))
+case("reflections", torch.geqrf, gradient=False)
+case("householder_product", torch.linalg.householder_product)
+case("ormqr", torch.ormqr, gradient=False)
+case("lstsq", lambda a, b: torch.linalg.lstsq(a, b).solution)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

@@ -148,6 +148,14 @@ case(
         tf.SparseTensor(tf.stack([tf.range(8, dtype=tf.int64), i], 1), x, (8, 9)), b
     ),
 )
+
+
+def singular(x: Any) -> Any:
+    """Vectors as columns, values, vectors as rows."""
+    values, left, right = tf.linalg.svd(x)
+    return left, values, tf.linalg.matrix_transpose(right)
+
+
 case("qr", tf.linalg.qr)
 case("cholesky", tf.linalg.cholesky)
 case("triangular_solve", tf.linalg.triangular_solve)
@@ -155,6 +163,9 @@ case("solve", tf.linalg.solve)
 case("inverse", tf.linalg.inv)
 case("determinant", tf.linalg.det)
 case("slogdet", tf.linalg.slogdet)
+case("eigh", tf.linalg.eigh)
+case("svd", singular)
+case("lstsq", tf.linalg.lstsq)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
