@@ -58,6 +58,10 @@ case("complex-mul", lambda a, b: torch.view_as_real(torch.complex(a, b) * torch.
 case("complex-matmul", lambda a, b: torch.view_as_real(torch.complex(a, -a) @ torch.complex(b, b + b)))
 for _name in cases.COMPLEX:
     case(f"complex-{_name}", lambda a, b, name=_name: torch.view_as_real(getattr(torch, name)(torch.complex(a, b))))
+for _name in cases.BESSEL:
+    _theirs = f"scaled_modified_bessel_{_name[:-1]}" if _name.endswith("e") else f"bessel_{_name}"
+    _theirs = f"modified_{_theirs}" if _name[0] == "k" and not _name.endswith("e") else _theirs
+    case(_name, getattr(torch.special, _theirs), gradient=False)
 case("zeta", torch.special.zeta, gradient=False)
 case("igamma", torch.igamma, gradient=False)
 case("igammac", torch.igammac, gradient=False)

@@ -176,6 +176,9 @@ def by_factors(x: Tensor, b: Tensor) -> list[Tensor]:
     return [*solved, *torch.lu_unpack(factors, pivots)]
 
 
+case("spherical_j0", torch.special.spherical_bessel_j0, array(240, kind="special"), gradient=False)
+case("modified_bessel_i0", torch.special.modified_bessel_i0, array(240), gradient=False)
+case("modified_bessel_i1", torch.special.modified_bessel_i1, array(240), gradient=False)
 case("lu", torch.linalg.lu, array(2, 6, 4))
 case(
     "lstsq-wide", lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd"), array(2, 4, 6), array(2, 4, 3), gradient=False

@@ -56,6 +56,8 @@ case("complex-mul", lambda a, b: both(tf.complex(a, b) * tf.complex(b, a)))
 case("complex-matmul", lambda a, b: both(tf.complex(a, -a) @ tf.complex(b, b + b)))
 for _name in cases.COMPLEX:
     case(f"complex-{_name}", lambda a, b, name=_name: both(getattr(tf.math, name)(tf.complex(a, b))))
+for _name in cases.BESSEL:
+    case(_name, getattr(tf.math.special, f"bessel_{_name}"))
 case("zeta", tf.math.zeta, gradient=False)
 for _name in ("igamma", "igammac"):
     case(_name, getattr(tf.math, _name))
