@@ -109,6 +109,13 @@ def test_incomplete_gamma_functions_their_slopes_and_zeta_are_right_in_the_tails
 
 
 @pytest.mark.deep
+def test_bessel_functions_are_right_next_to_their_zeros_too() -> None:
+    errors = json.loads(program("pytorch", "bessel_errors.py"))
+    assert len(errors) == 9
+    assert {name: pair for name, pair in errors.items() if not (pair[0] < 1.0 and pair[1] < 3e-15)} == {}
+
+
+@pytest.mark.deep
 def test_no_error_is_larger_than_the_documentation_has_it() -> None:
     needs("pytorch")
     command = [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", "docs/functions.py", "--quick"]

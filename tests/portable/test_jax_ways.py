@@ -82,6 +82,7 @@ def test_products_at_repeated_indices_are_taken_in_the_order_of_the_updates(edge
 def test_incomplete_gamma_and_beta_functions_are_rounded_once(edges: dict[str, Any]) -> None:
     assert edges["incomplete"].keys() == {"igamma", "igammac", "betainc"}
     assert max(edges["incomplete"].values()) < 1.01
+    assert edges["slopes_next_to_zero"] == [0.0] * 6
     assert edges["shares_at_edges"] == [[1.0, 1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0]]
 
 

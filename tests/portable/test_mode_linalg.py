@@ -23,7 +23,7 @@ def linear() -> dict[str, Any]:
 
 def test_float64_is_as_right_as_lapack_with_its_gradients(linear: dict[str, Any]) -> None:
     errors = linear["errors"]["float64"]
-    assert len(errors) == 31
+    assert len(errors) == 42
     limits = {name: 2.0**-44 if name.startswith(SINES) else 2.0**-46 for name in errors}
     assert {name: pair for name, pair in errors.items() if max(pair) > limits[name]} == {}
 
@@ -56,3 +56,23 @@ def test_errors_are_pytorchs_own(linear: dict[str, Any]) -> None:
 def test_what_has_no_definition_is_refused(linear: dict[str, Any]) -> None:
     assert "factors without pivots have no portable form; give pivot=True" in linear["said"]["without pivots"]
     assert "RefusedError: portable numerics: linalg_eigvals of float32 [3, 3]" in linear["said"]["eigenvalues"]
+
+
+def test_reflections_multiply_from_both_sides(linear: dict[str, Any]) -> None:
+    assert len(linear["reflected"]) == 4
+    assert max(linear["reflected"]) < 2.0**-48
+
+
+def test_matrices_of_less_rank_have_the_inverse_of_the_rest(linear: dict[str, Any]) -> None:
+    result = linear["deficient"]
+    assert max(result["pinv"], result["solution"], result["values"]) < 2.0**-46
+    assert (result["rank"], result["residuals"], result["cut"]) == ([2, 2, 2], [0], [[0.25, 0.0], [0.0, 0.0]])
+    assert "does not have full rank" in result["gels"]
+
+
+def test_exponentials_and_least_squares_of_nothing_of_numbers_and_of_a_batch(linear: dict[str, Any]) -> None:
+    result = linear["ends"]
+    assert (result["alone"], result["numbers"], result["infinite"]) == (True, True, True)
+    assert result["of nothing"] == [[3, 2], [2, 3, 0], [0, 4, 4]]
+    assert "input must have at least 2 dimensions" in result["columns"]
+    assert "should be one of (gels, gelsy, gelsd, gelss)" in result["driver"]

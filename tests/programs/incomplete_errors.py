@@ -14,6 +14,7 @@ PARAMETERS = (1e-9, 0.01, 0.5, 3.0, 19.9, 20.1, 60.0, 400.0)
 SHARES = (0.1, 0.69, 0.71, 0.99, 1.0, 1.02, 1.29, 1.31, 3.0)
 """Of the parameter, on both sides of where formulas change."""
 PAIRS = [(a, a * share) for a in PARAMETERS for share in SHARES] + [(0.3, 0.9), (0.6, 0.9), (2.0, 1e-8), (1e-9, 0.7)]
+NEXT_TO_ZERO = [(1e-3, 5e-324), (1e-3, 1e-310), (0.5, 1e-310), (0.5, 3e-302), (1.0, 1e-301)]
 BETAS = [(0.5, 0.7, 0.2), (0.03, 53.0, 0.43), (8.0, 3.0, 0.9), (300.0, 200.0, 0.6), (0.2, 0.1, 1e-9)]
 LEFT = [(n, x) for n in (1, 2, 5) for x in (-0.3, -2.5, -9.4, -200.7, 0.2, 7.0, 1e4)]
 
@@ -52,6 +53,7 @@ def main() -> None:
     a, x = map(np.array, zip(*PAIRS, strict=True))
     shares = [tails(*pair) for pair in PAIRS]
     slopes = [exact_slope(*pair) for pair in PAIRS]
+    small, smallest = map(np.array, zip(*NEXT_TO_ZERO, strict=True))
     densities = [mpmath.exp((a - 1) * mpmath.log(x) - x - mpmath.loggamma(a)) for a, x in (map(mpf, p) for p in PAIRS)]
     first, second, place = map(np.array, zip(*BETAS, strict=True))
     order, point = (np.array(each, float) for each in zip(*LEFT, strict=True))
@@ -61,6 +63,9 @@ def main() -> None:
             "igamma": largest(incomplete.igamma(Backend, a, x), [lower for lower, _ in shares]),
             "igammac": largest(incomplete.igammac(Backend, a, x), [upper for _, upper in shares]),
             "igamma_slope": largest(incomplete.igamma_slope(Backend, a, x), slopes),
+            "igamma_slope next to 0": largest(
+                incomplete.igamma_slope(Backend, small, smallest), [exact_slope(*pair) for pair in NEXT_TO_ZERO]
+            ),
             "gamma_slope": largest(
                 incomplete.gamma_slope(Backend, a, x), [-s / d for s, d in zip(slopes, densities, strict=True)]
             ),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,57 @@ def rank(left: Tensor, values: Tensor, right: Tensor) -> Tensor:
     return (left * values.sin()[..., None, :]) @ right
 
 
+def orthogonal(x: Tensor) -> Tensor:
+    """The columns of reflections by vectors below the diagonal."""
+    vectors = x.tril(-1) / 4
+    return linalg.householder_product(vectors, 2 / (1 + vectors.square().sum(-2)))
+
+
+def reflected(left: bool, transpose: bool) -> float:
+    """The error of Q and its transpose by a matrix, beside PyTorch's own."""
+    factors, tau = torch.geqrf(TALL)
+    right = torch.ormqr(factors, tau, B if left else B.mT.contiguous(), left, transpose)
+    with Mode():
+        ours = torch.ormqr(*torch.geqrf(TALL), B if left else B.mT.contiguous(), left, transpose)
+    return float((ours - right).abs().max())
+
+
+def deficient() -> dict[str, Any]:
+    """A matrix of rank 2: its pseudoinverse, least squares and what they tell beside."""
+    x = TALL * torch.tensor([1.0, 0.0, 1.0, 0.0, 0.0])
+    right = linalg.pinv(x), linalg.lstsq(x, B, driver="gelsd")
+    with Mode():
+        ours = linalg.pinv(x), linalg.lstsq(x, B, driver="gelsd")
+        refused = said(lambda: linalg.lstsq(x, B, driver="gels"))
+        cut = linalg.pinv(torch.tensor([4.0, 1.0]).diag(), rtol=0.5).tolist()
+    return {
+        "pinv": float((ours[0] - right[0]).abs().max()),
+        "solution": float((ours[1].solution - right[1].solution).abs().max()),
+        "rank": ours[1].rank.tolist(),
+        "values": float((ours[1].singular_values - right[1].singular_values).abs().max()),
+        "residuals": list(ours[1].residuals.shape),
+        "gels": refused,
+        "cut": cut,
+    }
+
+
+def ends() -> dict[str, Any]:
+    """What is empty, not finite or in a batch of matrices that have other bits alone."""
+    batch = torch.stack([A[0], 30 * A[1], A[2] / 100])
+    with Mode():
+        many = linalg.matrix_exp(batch)
+        solution = linalg.lstsq(torch.zeros(0, 3), torch.zeros(0, 2)).solution
+        nothing = solution, linalg.pinv(torch.zeros(2, 0, 3)), linalg.matrix_exp(torch.zeros(0, 4, 4))
+        return {
+            "alone": all(torch.equal(linalg.matrix_exp(x), y) for x, y in zip(batch, many, strict=True)),
+            "of nothing": [list(x.shape) for x in nothing],
+            "numbers": torch.equal(linalg.matrix_exp(A[..., :1, :1]), A[..., :1, :1].exp()),
+            "infinite": bool(linalg.matrix_exp(torch.full((2, 2), torch.inf)).isnan().all()),
+            "columns": said(lambda: linalg.lstsq(torch.ones(3), torch.ones(3))),
+            "driver": said(lambda: linalg.lstsq(A, B, driver="svd")),
+        }
+
+
 Function = Callable[[Tensor], Any]
 CASES: dict[str, tuple[Function, Tensor]] = {
     "qr": (lambda x: torch.cat(linalg.qr(x)), A),
@@ -78,6 +130,17 @@ CASES: dict[str, tuple[Function, Tensor]] = {
     "svdvals": (linalg.svdvals, TALL),
     "svd of tall": (lambda x: rank(*linalg.svd(x, full_matrices=False)), TALL),
     "svd of wide": (lambda x: rank(*linalg.svd(x, full_matrices=False)), WIDE),
+    "householder_product": (orthogonal, TALL),
+    "pinv of tall": (linalg.pinv, TALL),
+    "pinv of wide": (linalg.pinv, WIDE),
+    "pinv hermitian": (lambda x: linalg.pinv(x, hermitian=True), POSITIVE),
+    "lstsq": (lambda x: linalg.lstsq(x, B).solution, TALL),
+    "lstsq of wide": (lambda x: linalg.lstsq(x, B[:, :5]).solution, WIDE),
+    "lstsq of vectors": (lambda x: linalg.lstsq(x, B[..., 0]).solution, TALL),
+    "lstsq residuals": (lambda x: linalg.lstsq(x, B, driver="gelsd").residuals, TALL),
+    "matrix_exp": (linalg.matrix_exp, A),
+    "matrix_exp of large": (lambda x: linalg.matrix_exp(6 * x), A),
+    "matrix_exp of small": (lambda x: linalg.matrix_exp(x / 64), A),
 }
 
 
@@ -173,4 +236,16 @@ def refusals() -> dict[str, str]:
 
 if __name__ == "__main__":
     both = {str(dtype)[6:]: errors(dtype) for dtype in (torch.float32, torch.float64)}
-    print(json.dumps({"errors": both, "layouts": layouts(), "scaled": scaled(), "said": refusals()}))
+    print(
+        json.dumps(
+            {
+                "errors": both,
+                "layouts": layouts(),
+                "scaled": scaled(),
+                "said": refusals(),
+                "reflected": [reflected(*each) for each in product((True, False), repeat=2)],
+                "deficient": deficient(),
+                "ends": ends(),
+            }
+        )
+    )

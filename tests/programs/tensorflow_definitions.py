@@ -94,7 +94,39 @@ def systems() -> dict[str, bool]:
         "eager and graph": same(result, tf.function(solved)(a, b)),
         "right": max(float(np.abs(each).max()) for each in errors) < 1e-10,
         "gradient": bool(np.abs(gradient - result[-1]).max() < 1e-10 * np.abs(gradient).max()),
+        **spectra(a, b),
         "not positive definite": bool(np.isnan(tf.linalg.cholesky(-tf.eye(2))[1]).all()),
+    }
+
+
+def ranked(a: Any, b: Any) -> list[Any]:
+    """Singular values and eigenvalues, least squares with a penalty and without, and the gradient of all."""
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        tall = a[..., :3]
+        results = [
+            tf.linalg.svd(tall, compute_uv=False),
+            tf.linalg.eigvalsh(a + tf.linalg.matrix_transpose(a)),
+            tf.linalg.pinv(tall),
+            tf.linalg.lstsq(tall[0], b[0]),
+            tf.linalg.lstsq(tall[0], b[0], l2_regularizer=0.5),
+        ]
+        total = tf.add_n([tf.reduce_sum(each**2) for each in results])
+    return [*results, tf.linalg.lstsq(tf.transpose(tall[0]), b[0, :3], fast=False), tape.gradient(total, a)]
+
+
+def spectra(a: Any, b: Any) -> dict[str, bool]:
+    results, tall = ranked(a, b), a.numpy()[..., :3]
+    penalty = np.linalg.solve(tall[0].T @ tall[0] + 0.5 * np.eye(3), tall[0].T @ b[0].numpy())
+    right = [np.linalg.svd(tall, compute_uv=False), np.linalg.eigvalsh(a.numpy() + a.numpy().swapaxes(1, 2))]
+    right += [np.linalg.pinv(tall), np.linalg.pinv(tall[0]) @ b[0].numpy(), penalty]
+    right += [np.linalg.pinv(tall[0].T) @ b[0, :3].numpy()]
+    with dispatch.Passing():
+        gradient = ranked(a, b)[-1].numpy()
+    return {
+        "ranks, eager and graph": same(results, tf.function(ranked)(a, b)),
+        "ranks": all(np.allclose(x, y, 1e-11, 1e-11) for x, y in zip(results, right, strict=False)),
+        "ranks, gradient": bool(np.abs(gradient - results[-1]).max() < 1e-10 * np.abs(gradient).max()),
     }
 
 

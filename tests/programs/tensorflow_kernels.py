@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from programs.tensorflow_definitions import same
 from repro.portable.backends.numpy import Backend
-from repro.portable.compiler.numpy import integers
+from repro.portable.compiler.numpy import integers, plan
 from repro.portable.definitions.products import batched
 from repro.portable.kernels.numpy import threads, workers
 from repro.portable.modes.tensorflow.dispatcher import dispatch
@@ -67,7 +67,17 @@ def convolutions() -> dict[str, bool]:
         integers.available = False
         result[str(case)] = same(made, convolved(*case))
         integers.available = before
+    result["infinite"] = infinite()
     return result
+
+
+def infinite() -> bool:
+    """Tests that groups with an infinite number, or NaN, have the same slices in NumPy and in a kernel, which is used."""
+    x, before = np.ones((3, 5, 6), np.float32), set(plan._plans)
+    x[0, 4], x[1, :2] = np.inf, np.nan
+    results = [integers.quantized(x, (1,), 1) for _ in range(3)]
+    made = [plan._plans[key] for key in plan._plans.keys() - before]
+    return all(same(results[0], each) for each in results) and [each.sound for each in made if each] == [True]
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -48,7 +48,41 @@ def qr(xp: Backend, x: Array, full: bool = False) -> tuple[Array, Array]:
     Of M rows and N columns, Q has min(M, N) columns, or M in full.
     """
     rows, columns = x.shape[-2:]
-    size, steps = rows if full else min(rows, columns), max(0, min(rows - 1, columns))
+    size = rows if full else min(rows, columns)
+    rest, vectors, factors = _triangle(xp, x)
+    upper = xp.counting(x, rows)[:size, None] <= xp.counting(x, columns)
+    q = reflected(xp, vectors, factors, identity(xp, x, rows, size))
+    return q, xp.where(upper, rest[..., :size, :], 0.0)
+
+
+def reflections(xp: Backend, x: Array) -> tuple[Array, Array]:
+    """R [..., M, N], with the vectors of the reflections below its diagonal, and their factors [..., min(M, N)]."""
+    rows, columns = x.shape[-2:]
+    rest, vectors, factors = _triangle(xp, x)
+    edges = [(0, 0)] * (len(x.shape) - 2)
+    vectors = xp.pad(vectors, [*edges, (0, 0), (0, max(0, columns - vectors.shape[-1]))])[..., :columns]
+    factors = xp.pad(factors, [*edges, (0, max(0, min(rows, columns) - factors.shape[-1]))])[..., : min(rows, columns)]
+    below = xp.counting(x, rows)[:, None] > xp.counting(x, columns)
+    return xp.where(below, vectors, rest), factors
+
+
+def reflected(xp: Backend, vectors: Array, factors: Array, x: Array, transposed: bool = False) -> Array:
+    """Q x [..., M, N], or Q^T x, by K reflections: vectors [..., M, K], of which what lies below the diagonal counts."""
+    count, places = factors.shape[-1], xp.counting(x, vectors.shape[-2])
+
+    def reflect(number: Array, x: Array) -> Array:
+        step = number if transposed else count - 1 - number
+        v = xp.at(vectors, step, -1)[..., 0]
+        v = xp.where(places > step, v, xp.where(places == step, 1.0, v * 0.0))
+        return _reflected(xp, x, v, xp.at(factors, step, -1))
+
+    return xp.repeat(count, reflect, x)
+
+
+def _triangle(xp: Backend, x: Array) -> tuple[Array, Array, Array]:
+    """R, and the vectors and the factors of the reflections that make it: at least one, which may reflect nothing."""
+    rows, columns = x.shape[-2:]
+    steps = max(0, min(rows - 1, columns))
     places, across, kept = (xp.counting(x, n) for n in (rows, columns, max(steps, 1)))
 
     def column(step: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -59,14 +93,7 @@ def qr(xp: Backend, x: Array, full: bool = False) -> tuple[Array, Array]:
         return rest, xp.where(kept == step, v[..., None], vectors), xp.where(kept == step, factor, factors)
 
     none = xp.broadcast_to(xp.f64(kept) * 0.0, (*x.shape[:-2], rows, max(steps, 1)))
-    rest, vectors, factors = xp.repeat(steps, column, (x, none, total(xp, none)))
-
-    def back(number: Array, q: Array) -> Array:
-        step = steps - 1 - number
-        return _reflected(xp, q, xp.at(vectors, step, -1)[..., 0], xp.at(factors, step, -1))
-
-    upper = places[:size, None] <= across
-    return xp.repeat(steps, back, identity(xp, x, rows, size)), xp.where(upper, rest[..., :size, :], 0.0)
+    return xp.repeat(steps, column, (x, none, total(xp, none)))
 
 
 def _reflection(xp: Backend, x: Array, places: Array, step: Array) -> tuple[Array, Array]:

@@ -29,7 +29,7 @@ _GROUPS = {
         linalg.eigvalsh linalg.householder_product linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor
         linalg.lu_factor_ex linalg.lu_solve linalg.matrix_rank linalg.pinv linalg.polar linalg.qr linalg.slogdet linalg.solve
         linalg.solve_ex linalg.solve_triangular linalg.tensorinv linalg.tensorsolve logdet lu
-        lu_solve pinverse triangular_solve linalg.matrix_sqrth ormqr lu_unpack
+        lu_solve pinverse triangular_solve linalg.matrix_sqrth ormqr lu_unpack geqrf linalg.lstsq
     """,
     SUM: """
         sum mean nansum nanmean masked.sum masked.mean cumsum masked.cumsum sum_to_size trace trapezoid trapz

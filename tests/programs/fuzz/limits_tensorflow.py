@@ -39,6 +39,12 @@ _GROUPS = [
         tf.image.rgb_to_* tf.image.per_image_standardization tf.image.adjust_saturation
     """,
     ),
+    # vectors whose sign is open; numbers near 0 beside the largest; NaN in a group
+    (RANDOM, "Svd*gradients SelfAdjoint*gradients tf.linalg.svd*gradients tf.linalg.eig*gradients"),
+    (
+        replace(PRODUCT, share=2.0**-6, signed=False, spreads=True, overflows=True),
+        "Svd SelfAdjointEigV2 MatrixSolveLs tf.linalg.svd tf.linalg.eig* tf.linalg.pinv tf.linalg.matrix_rank",
+    ),
     # NaN in a group
     (replace(FUNCTION, spreads=True), "keras.ops.qr*special Qr*special"),
     (

@@ -199,11 +199,14 @@ COMPLEX = (
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
 """Functions of complex numbers."""
+BESSEL = "j0", "j1", "y0", "y1", "k0", "k1", "k0e", "k1e"
+"""Bessel functions by TensorFlow's names."""
 INPUTS: dict[str, tuple[Input, ...]] = {
     **dict.fromkeys(_REALS, (_REAL,)),
     **dict.fromkeys(("log", "log1p", "sqrt", "rsqrt"), (_POSITIVE,)),
     **dict.fromkeys(("asin", "acos", "atanh", "erfinv"), (_UNIT,)),
     **dict.fromkeys(("i0", "i1"), (VECTOR,)),
+    **dict.fromkeys(BESSEL, (array(240, kind="half line"),)),
     "zeta": (array(240, kind="above 1"), array(240, kind="positive")),
     "polygamma": (array(240, kind="special"),),
     **dict.fromkeys(("igamma", "igammac", "igamma_grad_a", "gamma_slope"), (array(240, kind="positive"),) * 2),
@@ -307,5 +310,9 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "slogdet": (SQUARES,),
     "eigh": (SQUARES,),
     "svd": (array(2, 6, 4),),
+    "reflections": (array(2, 6, 4),),
+    "householder_product": (array(2, 6, 4), array(2, 4, kind="share")),
+    "ormqr": (array(2, 6, 4), array(2, 4, kind="share"), array(2, 6, 3)),
+    "lstsq": (array(6, 4), array(6, 3)),
 }
 """By name. Images are [B, H, W, C], and weights of convolutions [H, W, C, K]."""

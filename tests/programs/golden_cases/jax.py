@@ -139,6 +139,14 @@ case("gather", lambda x, i: x[i])
 case("pad-mirror", lambda x: jnp.pad(x, ((0, 0), (2, 3)), "reflect"))
 case("sparse-product", lambda i, x, b: sparse.BCOO((x, jnp.stack([jnp.arange(8), i], 1)), shape=(8, 9)) @ b)
 case("sparse-product-rows", lambda i, x, b: sparse.BCSR((x, i, jnp.arange(9)), shape=(8, 9)) @ b)
+
+
+def raw(x: Any) -> Any:
+    """R with the vectors of reflections below it, and their factors."""
+    factors, taus = jnp.linalg.qr(x, mode="raw")
+    return jnp.swapaxes(factors, -1, -2), taus
+
+
 case("qr", lambda x: tuple(jnp.linalg.qr(x)))
 case("cholesky", lambda x: jnp.linalg.cholesky(x, symmetrize_input=False))
 case("triangular_solve", lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True))
@@ -148,6 +156,9 @@ case("determinant", jnp.linalg.det)
 case("slogdet", lambda x: tuple(jnp.linalg.slogdet(x)))
 case("eigh", lambda x: tuple(jnp.linalg.eigh(x, symmetrize_input=False)))
 case("svd", lambda x: tuple(jnp.linalg.svd(x, full_matrices=False)))
+case("reflections", raw, gradient=False)
+case("householder_product", lax.linalg.householder_product, gradient=False)
+case("ormqr", lax.linalg.ormqr, gradient=False)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,10 @@ case("complex-mul", lambda a, b: torch.view_as_real(torch.complex(a, b) * torch.
 case("complex-matmul", lambda a, b: torch.view_as_real(torch.complex(a, -a) @ torch.complex(b, b + b)))
 for _name in cases.COMPLEX:
     case(f"complex-{_name}", lambda a, b, name=_name: torch.view_as_real(getattr(torch, name)(torch.complex(a, b))))
+for _name in cases.BESSEL:
+    _theirs = f"scaled_modified_bessel_{_name[:-1]}" if _name.endswith("e") else f"bessel_{_name}"
+    _theirs = f"modified_{_theirs}" if _name[0] == "k" and not _name.endswith("e") else _theirs
+    case(_name, getattr(torch.special, _theirs), gradient=False)
 case("zeta", torch.special.zeta, gradient=False)
 case("igamma", torch.igamma, gradient=False)
 case("igammac", torch.igammac, gradient=False)
@@ -180,6 +184,10 @@ case("determinant", torch.linalg.det)
 case("slogdet", torch.linalg.slogdet)
 case("eigh", torch.linalg.eigh)
 case("svd", lambda x: torch.linalg.svd(x, full_matrices=False))
+case("reflections", torch.geqrf, gradient=False)
+case("householder_product", torch.linalg.householder_product)
+case("ormqr", torch.ormqr, gradient=False)
+case("lstsq", lambda a, b: torch.linalg.lstsq(a, b).solution)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

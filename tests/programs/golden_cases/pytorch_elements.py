@@ -176,7 +176,18 @@ def by_factors(x: Tensor, b: Tensor) -> list[Tensor]:
     return [*solved, *torch.lu_unpack(factors, pivots)]
 
 
+case("spherical_j0", torch.special.spherical_bessel_j0, array(240, kind="special"), gradient=False)
+case("modified_bessel_i0", torch.special.modified_bessel_i0, array(240), gradient=False)
+case("modified_bessel_i1", torch.special.modified_bessel_i1, array(240), gradient=False)
 case("lu", torch.linalg.lu, array(2, 6, 4))
+case(
+    "lstsq-wide", lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd"), array(2, 4, 6), array(2, 4, 3), gradient=False
+)
+case("lstsq-residuals", lambda a, b: torch.linalg.lstsq(a, b, driver="gels")[:2], array(2, 6, 4), array(2, 6, 3))
+case("pinv", torch.linalg.pinv, array(2, 6, 4))
+case("pinv-hermitian", partial(torch.linalg.pinv, hermitian=True), array(2, 6, 6, kind="definite"))
+case("matrix_exp", torch.linalg.matrix_exp, array(2, 6, 6))
+case("matrix_exp-squared", lambda x: torch.linalg.matrix_exp(8 * x), array(2, 6, 6))
 case("lu_solve", by_factors, array(2, 6, 6), RIGHT)
 case("solve-right", partial(torch.linalg.solve, left=False), array(2, 6, 6), array(2, 3, 6))
 case("cholesky_solve", torch.cholesky_solve, RIGHT, array(2, 6, 6, kind="triangular"))

@@ -56,6 +56,8 @@ case("complex-mul", lambda a, b: both(tf.complex(a, b) * tf.complex(b, a)))
 case("complex-matmul", lambda a, b: both(tf.complex(a, -a) @ tf.complex(b, b + b)))
 for _name in cases.COMPLEX:
     case(f"complex-{_name}", lambda a, b, name=_name: both(getattr(tf.math, name)(tf.complex(a, b))))
+for _name in cases.BESSEL:
+    case(_name, getattr(tf.math.special, f"bessel_{_name}"))
 case("zeta", tf.math.zeta, gradient=False)
 for _name in ("igamma", "igammac"):
     case(_name, getattr(tf.math, _name))
@@ -148,6 +150,14 @@ case(
         tf.SparseTensor(tf.stack([tf.range(8, dtype=tf.int64), i], 1), x, (8, 9)), b
     ),
 )
+
+
+def singular(x: Any) -> Any:
+    """Vectors as columns, values, vectors as rows."""
+    values, left, right = tf.linalg.svd(x)
+    return left, values, tf.linalg.matrix_transpose(right)
+
+
 case("qr", tf.linalg.qr)
 case("cholesky", tf.linalg.cholesky)
 case("triangular_solve", tf.linalg.triangular_solve)
@@ -155,6 +165,9 @@ case("solve", tf.linalg.solve)
 case("inverse", tf.linalg.inv)
 case("determinant", tf.linalg.det)
 case("slogdet", tf.linalg.slogdet)
+case("eigh", tf.linalg.eigh)
+case("svd", singular)
+case("lstsq", tf.linalg.lstsq)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

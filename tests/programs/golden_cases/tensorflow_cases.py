@@ -158,3 +158,5 @@ case(
     IDS,
     ROWS,
 )
+case("lstsq-slow", lambda a, b: tf.linalg.lstsq(a, b, fast=False), array(6, 4), array(6, 3), gradient=False)
+case("lstsq-regular", lambda a, b: tf.linalg.lstsq(a, b, l2_regularizer=0.5), array(6, 4), array(6, 3))

@@ -71,6 +71,13 @@ def repeated() -> dict[str, bool]:
     return results
 
 
+def slopes_next_to_zero() -> list[float]:
+    """The derivative of igamma at subnormal numbers of float64 and float32, which are 0 to XLA, and at 0."""
+    with jax.enable_x64(True):
+        given = np.array([5e-324, 1e-310, 0.0]), np.array([1e-45, 4e-39, 0.0], np.float32)
+        return [y for x in given for y in jax.jit(lax.igamma_grad_a)(np.full_like(x, 0.5), x).tolist()]
+
+
 def incomplete() -> dict[str, float]:
     """The largest relative error of incomplete gamma and beta functions, in units of 2^-24."""
     a, b = (np.exp(3 * RANDOM.standard_normal(3000)).astype(np.float32) for _ in range(2))
@@ -126,7 +133,10 @@ def main() -> None:
     portable.enable()
     print(
         json.dumps(
-            {case.__name__: case() for case in (empty, repeated, incomplete, shares_at_edges, integers, exported)}
+            {
+                case.__name__: case()
+                for case in (empty, repeated, slopes_next_to_zero, incomplete, shares_at_edges, integers, exported)
+            }
         )
     )
 

@@ -40,8 +40,9 @@ def quantized(x: Array, axes: tuple[int, ...], slices: int) -> tuple[list[Array]
 
 
 def _sliced(xp: Any, x: Any, axes: tuple[int, ...], slices: int) -> Any:
+    """Slices of zeros where a group is NaN: an integer of infinity or NaN is another one in a kernel than in NumPy."""
     parts, p = sliced(xp, x, axes, slices)
-    return [xp.int16(each) for each in parts], p
+    return [xp.int16(xp.where(p == p, each, 0.0)) for each in parts], p
 
 
 def _padded(x: Array, rows: int, columns: int) -> Array:

@@ -21,6 +21,8 @@ HUGE = 2.0**900
 """Of parameters from here on the density is 0 wherever x is not near, and terms of the fraction would overflow."""
 SMALL = 0.5
 """The upper function of a parameter up to here, and of x up to 1, has a series of its own."""
+TINY = 2.0**-1000
+"""An x below, of which a / x may be infinite, counts for nothing beside a + 1."""
 TERMS, FEW = 120, 24
 """Terms of series and fractions, and of the series for small parameters."""
 
@@ -39,6 +41,8 @@ class _Parts(NamedTuple):
     lower: Array
     slope: Array
     """The derivative of the upper function with respect to a, over x^(a - 1) exp(-x) / gamma(a)."""
+    first: Array
+    """log x - digamma(a + 1), the derivative of the lower function over the density where x is next to 0."""
 
 
 def _parts(xp: Backend, a: Array, x: Array) -> _Parts:
@@ -65,7 +69,7 @@ def _parts(xp: Backend, a: Array, x: Array) -> _Parts:
     slope = xp.where(left, series_slope, fraction_slope)
     slope = xp.where(near, scale * (x / large) * middle_slope, slope)
     density = xp.where(is_large, bell / scale, power)
-    return _Parts(near, left, density, series, fraction, upper, lower, slope)
+    return _Parts(near, left, density, series, fraction, upper, lower, slope, logarithm - psi)
 
 
 def _series(xp: Backend, a: Array, x: Array) -> tuple[Array, Array]:
@@ -181,6 +185,7 @@ def igamma_slope(xp: Backend, a: Array, x: Array, bits: int = 53) -> Array:
     usual, some, point = _usual(xp, a, x)
     parts = _parts(xp, some, point)
     y = -(parts.density * some / point * parts.slope)
+    y = xp.where(point < TINY, parts.density * parts.first, y)
     return xp.where(usual, y, xp.where((x == 0.0) & (a > 0.0), 0.0, xp.nan))
 
 

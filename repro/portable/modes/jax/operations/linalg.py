@@ -44,3 +44,22 @@ def qr(x: Array, *, full_matrices: bool, pivoting: bool = False, **_: Any) -> tu
 @define("lu")
 def lu(x: Array, **_: Any) -> tuple[Array, Array, Array]:
     return linalg.lu(Backend, x.astype(jnp.float64))
+
+
+@define("geqrf")
+def reflections(x: Array, **_: Any) -> tuple[Array, Array]:
+    return linalg.reflections(Backend, x.astype(jnp.float64))
+
+
+@define("householder_product")
+def householder_product(a: Array, taus: Array, **_: Any) -> Array:
+    a, taus = a.astype(jnp.float64), taus.astype(jnp.float64)
+    return linalg.reflected(Backend, a, taus, linalg.identity(Backend, a, *a.shape[-2:]))
+
+
+@define("ormqr")
+def multiply_reflections(a: Array, taus: Array, c: Array, *, left: bool, transpose: bool, **_: Any) -> Array:
+    """Q c, or c Q, or of the transposed Q."""
+    a, taus, c = (each.astype(jnp.float64) for each in (a, taus, c))
+    x = linalg.reflected(Backend, a, taus, c if left else jnp.swapaxes(c, -1, -2), transpose == left)
+    return x if left else jnp.swapaxes(x, -1, -2)

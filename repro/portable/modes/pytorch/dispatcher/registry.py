@@ -40,6 +40,7 @@ DEFINITIONS = (
     "ctc",
     "groups",
     "linalg",
+    "matrix_functions",
     "sorting",
     "pooling",
     "detection",

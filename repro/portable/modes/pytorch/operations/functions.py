@@ -9,7 +9,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import functions
-from repro.portable.definitions.functions import exponential, logarithmic, powers
+from repro.portable.definitions.functions import bessel, cylinders, exponential, logarithmic, powers
 from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.modes.pytorch.dispatcher.tables import define, replace
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, scalar
@@ -56,6 +56,24 @@ RENAMED = {
 }
 for _name, _names in ({each: (each,) for each in NAMES.split()} | RENAMED).items():
     define(*_names, integers=True)(_of_elements(FUNCTIONS[_name]))
+
+
+BESSEL = {
+    "special_bessel_j0": cylinders.j0,
+    "special_bessel_j1": cylinders.j1,
+    "special_bessel_y0": cylinders.y0,
+    "special_bessel_y1": cylinders.y1,
+    "special_modified_bessel_i0": bessel.i0,
+    "special_modified_bessel_i1": bessel.i1,
+    "special_modified_bessel_k0": cylinders.k0,
+    "special_modified_bessel_k1": cylinders.k1,
+    "special_scaled_modified_bessel_k0": cylinders.k0e,
+    "special_scaled_modified_bessel_k1": cylinders.k1e,
+    "special_spherical_bessel_j0": cylinders.spherical_j0,
+}
+"""Functions without a gradient in PyTorch."""
+for _name, _function in BESSEL.items():
+    define(_name, integers=True)(_of_elements(_function))
 
 
 @define("special_entr", integers=True)

@@ -17,7 +17,7 @@ from tensorflow.python.saved_model import save
 
 from repro.errors import UsageError
 from repro.portable.modes.common.refusal import RefusedError
-from repro.portable.modes.tensorflow.dispatcher import dispatch, graphs, lite
+from repro.portable.modes.tensorflow.dispatcher import arrays, dispatch, graphs, lite
 from repro.portable.modes.tensorflow.dispatcher.refusal import place
 
 
@@ -42,6 +42,7 @@ def install(undo: ExitStack) -> None:
     replace(undo, ops.Graph, "_create_op_from_tf_operation", graphs.imported)
     replace(undo, save, "save_and_return_nodes", _saving(save.save_and_return_nodes))
     lite.install(undo, replace)
+    arrays.install(undo)
 
 
 def when_initialized(undo: ExitStack, check: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op, dtypes, ops
 from tensorflow.python.ops import script_ops
 
-from repro.portable.modes.tensorflow.dispatcher import dispatch, native
+from repro.portable.modes.tensorflow.dispatcher import arrays, dispatch, native
 from repro.portable.modes.tensorflow.dispatcher.dispatch import (
     CONVERSION,
     Attributes,
@@ -56,12 +56,16 @@ def created(
     compute_device: bool = True,
 ) -> Any:
     """Graph._create_op_internal: a node."""
+    if op_type == arrays.LOOP:
+        attrs = arrays.turn_by_turn(attrs or {})
     rest = dtypes, input_types, name, attrs, op_def, compute_device
     own = type_attributes(op_type)
     if own is None or passes(op_type, inputs, attrs["DstT"].type if op_type == CONVERSION else None):
         made = _create(graph, op_type, inputs, *rest)
         if op_type in REAL and made.outputs and made.outputs[0].dtype in COMPLEX_TYPES and op_type not in allowed:
             raise complex_numbers(op_type, made.outputs)
+        if op_type in arrays.WRITES:
+            arrays.in_order(graph, made)
         return made
     types = {each.dtype.base_dtype.as_datatype_enum for each in inputs}
     types.update(attribute_types(own, attrs or {}, _types))

@@ -9,7 +9,7 @@ import numpy as np
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import elements
 from repro.portable.definitions import activations, functions
-from repro.portable.definitions.functions import incomplete, logarithmic, powers, zeta
+from repro.portable.definitions.functions import cylinders, incomplete, logarithmic, powers, zeta
 from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.kernels.numpy.programs import Unheard
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
@@ -34,6 +34,18 @@ NAMES = """
 RENAMED = {"i0": "BesselI0", "i0e": "BesselI0e", "i1": "BesselI1", "i1e": "BesselI1e"}
 for _name, _theirs in ({each.lower(): each for each in NAMES.split()} | RENAMED).items():
     define(_theirs, reads=())(_of_elements(FUNCTIONS[_name]))
+for _name in ("j0", "j1"):
+    define(f"Bessel{_name.upper()}", reads=())(_of_elements(getattr(cylinders, _name)))
+
+
+def _with_left(function: Callable[..., Any], left: float) -> Callable[..., Any]:
+    """Of numbers below 0 the limit at 0, as TensorFlow has it."""
+    return lambda xp, x, bits=53: xp.where(x < 0.0, left, function(xp, x, bits))
+
+
+for _name in ("y0", "y1", "k0", "k1", "k0e", "k1e"):
+    _left = _with_left(getattr(cylinders, _name), -math.inf if _name[0] == "y" else math.inf)
+    define(f"Bessel{_name[0].upper()}{_name[1:]}", reads=())(_of_elements(_left))
 define("Elu", reads=())(_of_elements(activations.elu))
 define("Softplus", reads=())(_of_elements(activations.softplus, threshold=math.inf))
 

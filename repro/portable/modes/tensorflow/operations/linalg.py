@@ -3,7 +3,7 @@
 import numpy as np
 
 from repro.portable.backends.numpy import Array, Backend
-from repro.portable.definitions import linalg
+from repro.portable.definitions import linalg, matrix_functions, spectral
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
@@ -63,3 +63,43 @@ def log_determinant(given: Attributes, a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = linalg.lu(Backend, _wide(a))
     sign, size = linalg.log_determinant(Backend, factors, pivots)
     return cast_back(sign, a.dtype), cast_back(size, a.dtype)
+
+
+# --- eigenvalues, singular values, least squares ----------------------------------------------------------------------
+
+
+def _none(a: Array) -> Array:
+    return np.empty(0, a.dtype)
+
+
+@define("SelfAdjointEigV2")
+def eigh(given: Attributes, a: Array) -> tuple[Array, Array]:
+    """Eigenvalues from the smallest, eigenvectors as columns."""
+    vectors, values = spectral.eigh(Backend, _wide(a))
+    return cast_back(values, a.dtype), cast_back(vectors, a.dtype) if given["compute_v"] else _none(a)
+
+
+@define("Svd")
+def svd(given: Attributes, a: Array) -> tuple[Array, Array, Array]:
+    """Singular values from the largest, and vectors as columns."""
+    left, values, right = spectral.svd(Backend, _wide(a), given["full_matrices"])
+    vectors = left, right.swapaxes(-1, -2)
+    u, v = (cast_back(each, a.dtype) if given["compute_uv"] else _none(a) for each in vectors)
+    return cast_back(values, a.dtype), u, v
+
+
+@define("MatrixSolveLs")
+def least_squares(given: Attributes, a: Array, b: Array, regularizer: Array) -> Array:
+    """The least |a x - b|^2 + l |x|^2, where it is `fast`; else x of the least norm, without l."""
+    if a.shape[-2] != b.shape[-2]:
+        raise ValueError("Input matrix and rhs are incompatible.")
+    if not a.size or not b.size:
+        return np.zeros((*a.shape[:-2], a.shape[-1], b.shape[-1]), a.dtype)
+    left, values, right = spectral.svd(Backend, _wide(a))
+    least = values[..., :1] * (float(np.finfo(a.dtype).eps) * max(a.shape[-2:]))
+    if given["fast"] and (values <= least).any() and not regularizer > 0:
+        raise ValueError("Input matrix was rank deficient or ill-conditioned.")
+    inverse = matrix_functions.inverse_values(Backend, values, least)
+    if given["fast"]:
+        inverse = values / (values * values + float(regularizer)) if regularizer > 0 else inverse
+    return cast_back(matrix_functions.least_squares(Backend, left, inverse, right, _wide(b)), b.dtype)
