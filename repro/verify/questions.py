@@ -88,7 +88,9 @@ class Change:
     at_border: bool = False
     """True if the first of them is moved to where an epoch begins, if that is seen."""
     window: float | None = None
-    """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes."""
+    """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes.
+
+    Where steps have several, it is stopped between two of them in any case."""
     observed: bool = True
     cores: int | None = None
     seed: str | None = None

@@ -67,7 +67,7 @@ def forget_calls(module: ModuleType) -> None:
         if function is not None:
             function.reset()
     module.functions.clear()
-    module.gradients.clear()
+    sys.modules[f"{package}.jax_lines"].gradients.clear()
 
 
 CLEAR: dict[str, Callable] = {
