@@ -58,8 +58,10 @@ HOOKS = {
 }
 """By program, each hook of its framework, and a training that calls it."""
 DEEP = {"jax_loops", "jax_by_hand", "jax_ways", "keras_loops"}
-OTHERS = ("operations.", "generators.", "metrics.", "equinox_calls.")
-OTHERS += ("jax_modules.", "jax_passes.", "doubles.", "tensorflow_doubles.")
+OTHERS = (
+    *("operations.", "generators.", "metrics.", "equinox_calls."),
+    *("jax_modules.", "jax_passes.", "doubles.", "tensorflow_doubles."),
+)
 """Files whose hooks only some trainings have, or an environment that is not installed, or runs with `--modules` alone."""
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
 COUNTING |= {"keras._record", "keras_fit.after_batch", "watched._write"}
