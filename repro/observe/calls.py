@@ -21,8 +21,8 @@ WEIGHTS = (
 )
 UNSEEN = (
     "JAX: the program takes gradients, but no call is seen that carries weights on: a training within one compiled call "
-    "shows no step, nor do updates that are not compiled; compile a step and call it in a loop of Python, or have the "
-    "weights updated by optax.apply_updates, which reports from within"
+    "shows no step, nor does a function that is compiled anew for each batch; compile a step once and call it in a loop "
+    "of Python, or have the weights updated by optax.apply_updates, which reports from within"
 )
 
 library_steps = False  # True if Optax, Equinox, Flax or Keras report steps: then these are the steps

@@ -25,6 +25,7 @@ class Calls(calls.Calls):
         self.signature = getattr(compiled, "_signature", None) or compiled.info[0]
         self.own = getattr(compiled, "_cached", None)
         self.order: list[list[str]] = [[], []]  # paths of all leaves of the first argument, and of the others
+        self.places, self.paths = 0, set[str]()  # the number of places that gradients are taken of, and their paths
         super().__init__(None, getattr(self.own, traces.TRACED, None))
 
     def arguments(self, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -49,14 +50,17 @@ class Calls(calls.Calls):
     @property
     def trained(self) -> set[str]:
         """Equinox' lists hold a place for each leaf: `dynamic_nodonate.first.3` is the fourth of the first argument."""
-        trained = set()
-        for path in super().trained:
+        places = super().trained
+        if len(places) == self.places:
+            return self.paths
+        self.places, self.paths = len(places), set()
+        for path in places:
             argument, _, rest = path.partition(".")
             which, _, place = rest.partition(".")
             if argument in LISTS and which in ("first", "rest") and place.isdigit():
                 order = self.order[which == "rest"]
-                trained |= {*order[int(place) : int(place) + 1]}
-        return trained
+                self.paths |= {*order[int(place) : int(place) + 1]}
+        return self.paths
 
 
 def watch(equinox: Any) -> None:
