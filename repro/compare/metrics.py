@@ -57,7 +57,7 @@ class MetricDifference:
 
 def differences(a: Record, b: Record, resumed: bool = False) -> Iterator[MetricDifference]:
     """The values that differ, in the order of `a`; of a resumed run those whose place is known, the last of each place."""
-    ours, theirs = _by_key(a.metrics), _by_key(b.metrics)
+    ours, theirs = by_key(a.metrics), by_key(b.metrics)
     counts = [Counter((metric.source, metric.name) for metric in one.metrics) for one in (a, b)]
     several = max(len(a.processes), len(b.processes)) > 1  # whose lines come in any order
     for key, values in ours.items():
@@ -86,7 +86,7 @@ def first(a: Record, b: Record, scores: bool = False) -> MetricDifference | None
 
 def compared(a: Record, b: Record) -> list[Metric]:
     """The values of `a` that belong to as many of `b`."""
-    ours, theirs = _by_key(a.metrics), _by_key(b.metrics)
+    ours, theirs = by_key(a.metrics), by_key(b.metrics)
     return [one for key, values in ours.items() if len(theirs.get(key, ())) == len(values) for one in values]
 
 
@@ -110,7 +110,8 @@ def resumed_note(whole: Record, rest: Record) -> str:
     return f"; all steps are equal, but a metric differs: {differing}{also}: it may be averaged since the start of a run, or hold what no step shows"
 
 
-def _by_key(metrics: Iterable[Metric]) -> dict[Key, list[Metric]]:
+def by_key(metrics: Iterable[Metric]) -> dict[Key, list[Metric]]:
+    """The values of each source, name and place."""
     result: dict[Key, list[Metric]] = {}
     for metric in metrics:
         result.setdefault((metric.source, metric.name, metric.at), []).append(metric)

@@ -14,8 +14,10 @@ dispatch            the mode that PyTorch asks before each operation
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
 by_hand             updates by hand in PyTorch
-calls, traces       updates by hand in JAX; its compiled functions, traced
-nnx_calls           updates by hand in Flax NNX
+calls, jax_lines    updates by hand in JAX: calls that carry weights on, and their lines
+compiled, traces    compiled functions of JAX: as they are called, and traced
+trees               trees of JAX, and the parts of a result that come back as arguments
+nnx_calls, equinox_calls  updates by hand in Flax NNX and in Equinox
 estimators          steps of scikit-learn
 boosting            steps of XGBoost and LightGBM
 metrics             numbers that the program hands to a library that logs

@@ -1,272 +1,279 @@
 """Updates by hand in JAX: calls of compiled functions.
 
-A function is a step if a part of its result has the structure, the shapes and the types of an argument, and if its next
-call gets another such argument: what it returned (a step that updates the weights), or something else (one that returns
-gradients, for the program to apply). All is hashed outside of the compiled program, so no bit of it changes.
+A function is a step if a part of its result has the structure, the shapes and the types of an argument, or of a part of
+one, and if its next call gets another such argument: what it returned (a step that updates the weights), or something
+else (one that returns gradients, for the program to apply). All is hashed outside of the compiled program, so no bit of it
+changes. `compiled` and `equinox_calls` meet the calls.
 """
 
 import atexit
-import functools
 import sys
+import threading
 import weakref
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
-from . import generators, hashing, memory, recorder, scalars, traces
+from . import generators, jax_lines, recorder, traces, trees
 
 TRIES = 3  # calls until a function is known not to be a step
 WEIGHTS = (
     "JAX: updates by hand are observed as calls of compiled functions: "
     "of the arrays that such a function carries on, those with gradients are weights, or all, if no gradients are seen"
 )
-
-LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are not steps
+UNSEEN = (
+    "JAX: the program takes gradients, but no call is seen that carries weights on: a training within one compiled call "
+    "shows no step, nor does a function that is compiled anew for each batch; compile a step once and call it in a loop "
+    "of Python, or have the weights updated by optax.apply_updates, which reports from within"
+)
 
 library_steps = False  # True if Optax, Equinox, Flax or Keras report steps: then these are the steps
-spread = False  # True once a call was given arrays of which other processes have parts
-functions: list[Any] = []  # weak references to functions that are steps, in the order of their first calls
+local = threading.local()  # .busy: True while this thread makes such a call
+undecided: Any = weakref.WeakSet()  # those that may carry weights on, or do
+functions: list[Any] = []  # weak references to the calls of functions that are steps, in the order of their first ones
 
 
-class Seen(NamedTuple):
-    """An array of a call."""
+class Calls:
+    """The calls of a function: whether they are steps, and what the last one left."""
 
-    path: str
-    state: str  # the channel if it is carried on and is not a weight
-    given: str  # the channel if it is not carried on
-    code: str  # its SHA-256
+    is_eager = False  # True if the program does not compile it
 
+    def __init__(self, function: Any, traced: Any = None):
+        self.function, self.traced = function, traced
+        self.reset()
 
-class CompiledFunction:
-    """A function that jax.jit returned, with each of its calls observed."""
-
-    def __init__(self, function: Any):
-        functools.update_wrapper(self, function)
-        self.function = function
-        self.traced = getattr(function, traces.TRACED, None)
-        if self.traced is not None:
-            self.__wrapped__ = self.traced.__wrapped__
+    def reset(self) -> None:
+        """Begins as if no call had been made."""
         self.calls = 0
-        self.carried: dict[str, traces.Place] = {}  # by argument: the place of its counterpart in the result
-        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result: weak references to its arrays
+        self.carry({})
+        self.results: dict[trees.Place, list[Any]] = {}  # by place in the last result: weak references to its arrays
         self.given: list[Any] = []  # weak references to the arrays of the last call's arguments
         self.last: dict[str, Any] = {}  # by path: weak references to the weights that the last step returned
         self.index: Optional[int] = None  # the number of a function that is a step
         self.updates = True  # True if the result is the next argument; otherwise it is gradients
-        self.pending: Optional[dict[str, Any]] = None  # parts of a step whose line cannot be written yet
+        self.pending: Optional[dict[str, Any]] = None  # parts of the last call, until it is known to be a step
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if library_steps or (self.index is None and self.calls >= TRIES):
-            return self.function(*args, **kwargs)
-        begun = _before(self, args, kwargs)
-        result = self.function(*args, **kwargs)
-        if begun is not None:
-            _after(self, begun, result)
+    def carry(self, places: dict[trees.Place, trees.Place]) -> None:
+        """Takes these to be carried on: by place in the arguments, that in the result."""
+        self.carried = places
+        self.names = {".".join(place) for place in places}
+
+    def arguments(self, args: Any, kwargs: Any) -> dict[str, Any]:
+        """The arguments of a call by their names."""
+        return traces.arguments(self.function, args, kwargs)
+
+    def result(self, result: Any) -> Any:
+        """The arrays of a result."""
         return result
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+    @property
+    def is_no_step(self) -> bool:
+        """True once it was called often enough."""
+        return self.index is None and self.calls >= TRIES
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["function"], name)
-
-    def __reduce__(self) -> Any:
-        return self.function.__reduce__()
+    @property
+    def trained(self) -> set[str]:
+        """Paths of the arguments' arrays of which a gradient was taken."""
+        return self.traced.trained if self.traced is not None else set()
 
     @property
     def has_trained(self) -> bool:
         """True if gradients are taken of what is carried on."""
-        trained = self.traced.trained if self.traced is not None else ()
-        return any(traces.argument_of(path) in self.carried for path in trained)
+        return any(self.carries(path) for path in self.trained)
+
+    def carries(self, path: str) -> bool:
+        """True if an array of the arguments is a part of what is carried on."""
+        keys = path.split(".")
+        return any(".".join(keys[: count + 1]) in self.names for count in range(len(keys)))
 
     def is_weight(self, path: str) -> bool:
         """True if an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
-        return not self.has_trained or (self.traced is not None and path in self.traced.trained)
+        return not self.has_trained or path in self.trained
+
+
+def make(function: Optional[Calls], call: Any, args: Any, kwargs: Any) -> Any:
+    """Makes a call, with a look at its arguments before, and at its result; not within another one."""
+    if function is None or library_steps or getattr(local, "busy", False) or function.is_no_step:
+        return call(*args, **kwargs)
+    begun = _before(function, args, kwargs)
+    local.busy = True
+    try:
+        result = call(*args, **kwargs)
+    finally:
+        local.busy = False
+    if begun is not None:
+        _after(function, begun, result)
+    return result
 
 
 @recorder.never_raise
-def _before(function: CompiledFunction, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
+def _before(function: Calls, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
     """The arguments, and what is hashed of them: a function may be given them for good. None within a trace."""
     active = recorder.active
     if active is None or is_traced((args, kwargs)):
         return None
-    arguments = traces.arguments(function.function, args, kwargs)
+    arguments = function.arguments(args, kwargs)
     if function.index is None and function.carried:
         _decide(function, arguments)
-    elif function.pending is not None and not function.updates:
-        write(function.index, function.pending, _weights_after(function, arguments))
-        function.pending = None
+    elif function.index in jax_lines.gradients:
+        jax_lines.write(
+            function.index,
+            jax_lines.gradients.pop(function.index),
+            _weights_after(function, arguments, [*function.carried]),
+        )
     if function.index is not None and not active.is_due(active.steps + 1):
         return {}
-    begun: dict[str, Any] = {"generator": generators.hashes(), "seen": {}, "scalars": {}, "between": {}}
+    leaves = [array for name, value in arguments.items() for array in trees.arrays(value, name)]
+    decided = function.index is not None
+    begun: dict[str, Any] = {"generator": generators.hashes(), "scalars": {}, "between": {}}
+    begun["seen"] = jax_lines.hashed([each for each in leaves if not decided or not _only_after(function, *each)])
     for name, value in arguments.items():
-        after = function.index is not None and name in function.carried
-        begun["seen"][name] = hashed(
-            [
-                (path, leaf)
-                for path, leaf in traces.arrays(value, name)
-                if not after or not _only_after(function, path, leaf)
-            ]
-        )
-        begun["scalars"][name] = numbers(name, value)
-        if after and function.updates and active.looks_between:
-            begun["between"].update(_replaced(function, name, value))
-    if function.index is None:
-        begun["signatures"] = {name: traces.signature(value) for name, value in arguments.items()}
-        function.given = traces.references(
-            [array for name, value in arguments.items() for array in traces.arrays(value, name)]
-        )
+        begun["scalars"].update(jax_lines.numbers(name, value))
+    if decided and function.updates and active.looks_between:
+        begun["between"] = _replaced(function, leaves)
+    if not decided:
+        begun["arguments"] = arguments
+        function.given = trees.references(leaves)
     return begun
 
 
 @recorder.never_raise
-def _after(function: CompiledFunction, begun: dict[str, Any], result: Any) -> None:
+def _after(function: Calls, begun: dict[str, Any], result: Any) -> None:
     function.calls += 1
     active = recorder.active
     if library_steps or active is None:
         return
+    result = function.result(result)
     if not begun:
         active.count()
     elif function.index is not None:
-        carried = {name: traces.part(result, place) for name, place in function.carried.items()}
-        _report(function, _line(function, begun), _weights_after(function, carried))
+        _report(function, _line(function, begun), _weights_after(function, result, [*function.carried.values()]))
     else:
-        signatures = begun["signatures"]
-        function.carried = traces.counterparts(signatures, result)
-        if not any("float" in kind for name in function.carried for _, kind in signatures[name][1]):
-            function.carried = {}
-        parts = {place: traces.arrays(traces.part(result, place), "") for place in function.carried.values()}
-        function.results = {place: traces.references(leaves) for place, leaves in parts.items()}
-        results = {place: hashed(leaves) for place, leaves in parts.items()}
+        arguments = begun.pop("arguments")
+        function.carry(trees.counterparts(arguments, result, trees.DEPTH))
+        carried = [array for place in function.carried for array in trees.arrays(trees.part(arguments, place))]
+        if not any(trees.is_float(leaf) for _, leaf in carried):
+            function.carry({})
+        parts = {place: trees.arrays(trees.part(result, place)) for place in function.carried.values()}
+        function.results = {place: trees.references(leaves) for place, leaves in parts.items()}
+        results = {place: jax_lines.hashed(leaves) for place, leaves in parts.items()}
         function.pending = {**begun, "results": results} if function.carried else None
+        undecided.add(function)
 
 
-def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
+def _decide(function: Calls, arguments: dict[str, Any]) -> None:
     """Decides by the arguments of its second call if a function is a step; then writes the line of the first call."""
     pending, function.pending = function.pending, None
-    back: dict[str, traces.Place] = {}  # by argument: the part of the last result that it is
+    owners = {
+        id(array): place
+        for place, references in function.results.items()
+        for array in (reference() for reference in references)
+        if array is not None
+    }
+    back: dict[trees.Place, trees.Place] = {}  # by place in the arguments: the part of the last result that it is
     weights: list[Any] = []
     updates = False
-    for name in function.carried:
-        leaves = traces.arrays(arguments.get(name), name)
-        for place, references in function.results.items():
-            if any(leaf is reference() for (_, leaf), reference in zip(leaves, references)):
-                back[name] = place
+    for place in [place for place in function.carried if trees.has(arguments, place)]:
+        leaves = trees.arrays(trees.part(arguments, place), *place)
+        origins = [owners[id(leaf)] for _, leaf in leaves if id(leaf) in owners]
+        if origins:
+            back[place] = origins[0]
         own = [leaf for path, leaf in leaves if function.is_weight(path)]
         weights += own
-        updates = updates or bool(own and name in back)
+        updates = updates or bool(own and origins)
     changed = not any(leaf is reference() for leaf in weights for reference in function.given)
-    gradients = changed and function.has_trained and len(weights) > 1 and len(arguments) > 1
-    if pending is None or not (updates or gradients):
-        function.carried = {}
+    others = pending is not None and any(not function.carries(each.path) for each in pending["seen"])
+    is_gradient = changed and function.has_trained and len(weights) > 1
+    if function.is_eager:  # its batch may be no argument
+        is_gradient = is_gradient and not _is_returned(function, weights)
+    else:
+        is_gradient = is_gradient and (others or len(function.carried) > 1)
+    if pending is None or not (updates or is_gradient):
+        function.carry({})
         return
-    stays = {name for name in function.carried if not updates and _has_weights(function, pending["seen"][name])}
-    function.carried = {
-        name: back.get(name, place) for name, place in function.carried.items() if name in {*back, *stays}
-    }
+    stay = not updates or function.has_trained  # also weights that the program has changed since the last call
+    stays = {place for place in function.carried if stay and _has_weights(function, pending["seen"], place)}
+    kept = [(own, place) for own, place in function.carried.items() if own in {*back, *stays}]
+    function.carry({own: back.get(own, place) for own, place in kept})
     function.index, function.updates = len(functions), updates
     functions.append(weakref.ref(function))
     recorder.note(WEIGHTS)
     line, hashes = _line(function, pending), {}
-    first = [each for name in function.carried for each in pending["seen"][name]]
     line[recorder.INITIAL] = {
-        f"{function.index}.{each.path}": each.code for each in first if _is_hashed_weight(function, each)
+        f"{function.index}.{each.path}": each.code for each in pending["seen"] if _is_hashed_weight(function, each)
     }
-    for name, place in function.carried.items():
-        moved = [each._replace(path=name + each.path) for each in pending["results"][place]]
+    for argument, place in function.carried.items():
+        name = ".".join(argument)
+        moved = [each._replace(path=f"{name}.{each.path}".rstrip(".")) for each in pending["results"][place]]
         hashes.update(
             {f"{function.index}.{each.path}": each.code for each in moved if _is_hashed_weight(function, each)}
         )
     _report(function, line, hashes)
     if not updates:
-        write(function.index, line, _weights_after(function, arguments))
-        function.pending = None
+        jax_lines.write(
+            function.index,
+            jax_lines.gradients.pop(function.index),
+            _weights_after(function, arguments, [*function.carried]),
+        )
 
 
-def _line(function: CompiledFunction, begun: dict[str, Any]) -> dict[str, Any]:
+def _is_returned(function: Calls, weights: list[Any]) -> bool:
+    """True if another function returned one of these: then its calls are the steps."""
+    others = [each for each in undecided if each is not function]
+    references = [ref for each in others for refs in (*each.results.values(), each.last.values()) for ref in refs]
+    returned = {id(array) for array in (reference() for reference in references) if array is not None}
+    return any(id(leaf) in returned for leaf in weights)
+
+
+def _line(function: Calls, begun: dict[str, Any]) -> dict[str, Any]:
     """Inputs of a step: of what is carried on, all but the weights."""
     line: dict[str, Any] = {"generator": begun["generator"], "batch": {}, "buffers": {}, "scalars": {}}
     if recorder.active is not None and recorder.active.looks_between:
         line[recorder.CHANGED] = begun["between"]
-    for name, seen in begun["seen"].items():
-        for each in seen:
-            if name not in function.carried:
-                line[each.given][each.path] = each.code
-            elif not _is_hashed_weight(function, each):
-                line[each.state][f"{function.index}.{each.path}"] = each.code
-        if name not in function.carried:
-            line["scalars"].update(begun["scalars"][name])
+    for each in begun["seen"]:
+        if not function.carries(each.path):
+            line[each.given][each.path] = each.code
+        elif not _is_hashed_weight(function, each):
+            line[each.state][f"{function.index}.{each.path}"] = each.code
+    line["scalars"] = {path: text for path, text in begun["scalars"].items() if not function.carries(path)}
     return line
 
 
-def _report(function: CompiledFunction, line: dict[str, Any], hashes: dict[str, str]) -> None:
+def _report(function: Calls, line: dict[str, Any], hashes: dict[str, str]) -> None:
     """A step's line, or what will be one: gradients have their weights at the next call."""
     active = recorder.active
-    assert active is not None
+    assert active is not None and function.index is not None
     if function.updates:
-        write(function.index, line, hashes)
+        jax_lines.write(function.index, line, hashes)
     else:
-        function.pending = line
-        line.update({"gradients": hashes, "number": active.count()})
+        jax_lines.gradients[function.index] = {**line, "gradients": hashes, "number": active.count()}
 
 
-def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -> None:
-    """Writes a step's line, with the weights after it."""
-    active = recorder.active
-    assert active is not None
-    if spread:
-        recorder.unseen(hashing.SPREAD)
-    number = line.pop("number", None) or active.count()
-    texts = {f"{index}.{name}": text for name, text in line.pop("scalars").items()}
-    active.step(number, {**line, "scalars": texts, "weights": weights})
+def _weights_after(function: Calls, tree: Any, places: list[trees.Place]) -> dict[str, str]:
+    """Hashes of the weights among what is carried on, by their paths in the arguments; `places` are those in the tree."""
+    both = zip(function.carried, places)
+    named = [array for own, place in both for array in trees.arrays(trees.part(tree, place), *own)]
+    weights = [each for each in named if _only_after(function, *each)]
+    function.last = dict(zip([path for path, _ in weights], trees.references(weights)))
+    return {f"{function.index}.{each.path}": each.code for each in jax_lines.hashed(weights)}
 
 
-def _weights_after(function: CompiledFunction, trees: dict[str, Any]) -> dict[str, str]:
-    """Hashes of the weights among what is carried on, by path."""
-    named = [array for name in function.carried if name in trees for array in traces.arrays(trees[name], name)]
-    weights = [(path, leaf) for path, leaf in named if _only_after(function, path, leaf)]
-    function.last = dict(zip([path for path, _ in weights], traces.references(weights)))
-    return {f"{function.index}.{each.path}": each.code for each in hashed(weights)}
+def _replaced(function: Calls, leaves: trees.Leaves) -> dict[str, str]:
+    """Hashes of the weights among the arguments that are not the arrays which the last step returned, by path."""
+    weights = [each for each in leaves if _only_after(function, *each)]
+    others = [(path, leaf) for path, leaf in weights if function.last.get(path, trees.nothing)() is not leaf]
+    return {f"{function.index}.{each.path}": each.code for each in jax_lines.hashed(others)}
 
 
-def _replaced(function: CompiledFunction, name: str, value: Any) -> dict[str, str]:
-    """Hashes of the weights of an argument that are not the arrays which the last step returned, by path."""
-    others = [
-        (path, leaf)
-        for path, leaf in traces.arrays(value, name)
-        if _only_after(function, path, leaf) and function.last.get(path, traces.nothing)() is not leaf
-    ]
-    return {f"{function.index}.{each.path}": each.code for each in hashed(others)}
+def _only_after(function: Calls, path: str, leaf: Any) -> bool:
+    """True if an array is carried on, and is a weight. Keys never are."""
+    return function.carries(path) and trees.state_channel(leaf) == trees.BUFFERS and function.is_weight(path)
 
 
-def _only_after(function: CompiledFunction, path: str, leaf: Any) -> bool:
-    """True if an array that is carried on is a weight. Keys never are."""
-    return traces.state_channel(leaf) == traces.BUFFERS and function.is_weight(path)
+def _is_hashed_weight(function: Calls, each: jax_lines.Seen) -> bool:
+    return function.carries(each.path) and each.state == trees.BUFFERS and function.is_weight(each.path)
 
 
-def _is_hashed_weight(function: CompiledFunction, each: Seen) -> bool:
-    return each.state == traces.BUFFERS and function.is_weight(each.path)
-
-
-def _has_weights(function: CompiledFunction, seen: list[Seen]) -> bool:
-    return any(_is_hashed_weight(function, each) for each in seen)
-
-
-def hashed(leaves: traces.Leaves) -> list[Seen]:
-    """The hashes of arrays that can be read. Of others is said so only if this is a step, of no library."""
-    global spread
-    spread = spread or any(memory.is_spread(leaf) for _, leaf in leaves)
-    codes = hashing.hash_named([(path, leaf) for path, leaf in leaves if not memory.is_spread(leaf)], "JAX: {}")
-    return [
-        Seen(path, traces.state_channel(leaf), traces.given_channel(leaf), codes[path])
-        for path, leaf in leaves
-        if path in codes
-    ]
-
-
-def numbers(name: str, value: Any) -> dict[str, str]:
-    """The numbers of an argument, as text."""
-    values: dict[str, str] = {}
-    scalars.add(values, name, value)
-    return values
+def _has_weights(function: Calls, seen: list[jax_lines.Seen], place: trees.Place) -> bool:
+    return any(_is_hashed_weight(function, each) for each in seen if trees.is_within(each.path, place))
 
 
 def is_traced(tree: Any) -> bool:
@@ -276,32 +283,17 @@ def is_traced(tree: Any) -> bool:
 
 @recorder.never_raise
 def _end() -> None:
-    """Writes the last line of a function whose result is gradients: what was made of these is not seen."""
-    for function in (reference() for reference in functions):
-        if function is not None and function.pending is not None and not function.updates:
-            write(function.index, function.pending, {})
-            function.pending = None
+    """Writes the last line of a function whose result is gradients: what was made of these is not seen.
+
+    If no step was seen, says why that may be.
+    """
+    for index in [*jax_lines.gradients]:
+        jax_lines.write(index, jax_lines.gradients.pop(index), {})
+    active = recorder.active
+    if active is not None and traces.gradients and not active.steps:
+        active.note(UNSEEN)
 
 
-def watch(jax: Any) -> None:
-    """Observes the functions that the program compiles from now on."""
-    jit = jax.jit
-    traces.watch(jax)
-
-    @functools.wraps(jit)
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        if not args:  # only options: a function that compiles
-            made = jit(**kwargs)
-            return made if hasattr(made, "lower") else lambda function: watched(function, **kwargs)
-        if _is_of_library(args[0]):
-            return jit(*args, **kwargs)
-        return CompiledFunction(traces.compiled(jit, *args, **kwargs))
-
-    jax.jit = watched
+def watch() -> None:
+    """Writes what is left when the program ends."""
     atexit.register(_end)
-
-
-def _is_of_library(function: Any) -> bool:
-    """True if a library compiled its own function, or wrapped the program's in an object of its own, as NNX does."""
-    modules = (getattr(each, "__module__", None) for each in (function, type(function)))
-    return any(str(module).partition(".")[0] in LIBRARIES for module in modules)

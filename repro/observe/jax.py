@@ -17,6 +17,8 @@ from typing import Any, Optional
 
 from . import (
     calls,
+    compiled,
+    equinox_calls,
     generators,
     hashing,
     jax_modules,
@@ -27,6 +29,7 @@ from . import (
     recorder,
     scalars,
     traces,
+    trees,
 )
 from .recorder import CHANGED, INITIAL, Arrays
 
@@ -56,7 +59,7 @@ def after_jax(jax: Any) -> None:
     recorder.add_framework(jax)
     if module_calls.steps:
         jax_modules.watch(jax)
-    calls.watch(jax)
+    compiled.watch(jax)
 
 
 def after_optax(optax: Any) -> None:
@@ -68,6 +71,7 @@ def after_optax(optax: Any) -> None:
 
 def after_equinox(equinox: Any) -> None:
     _watch_updates(equinox)
+    equinox_calls.watch(equinox)
 
 
 def after_flax_nnx(nnx: Any) -> None:
@@ -220,17 +224,17 @@ def _channel(name: str, aval: Any, beside_weights: Optional[bool]) -> Optional[s
     `beside_weights`: whether its argument holds weights; None where it holds neither those nor an optimizer's state.
     """
     if beside_weights is None:
-        if aval.shape or traces.is_key(aval):
-            return traces.given_channel(aval)
+        if aval.shape or trees.is_key(aval):
+            return trees.given_channel(aval)
         return None if _argument(name) == name else ""
     if not beside_weights or name.endswith(".step"):
         return None
-    return traces.state_channel(aval)
+    return trees.state_channel(aval)
 
 
 def _arrays(channel: str, tree: Any, prefix: str = "") -> Arrays:
     """The arrays of a tree, each under its path: `layers.0.weight`."""
-    return [(channel, prefix + path, leaf) for path, leaf in traces.arrays(tree)]
+    return [(channel, prefix + path, leaf) for path, leaf in trees.arrays(tree)]
 
 
 def _is_traced(value: Any) -> bool:

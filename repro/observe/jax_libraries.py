@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Optional
 
-from . import module_calls, traces
+from . import module_calls, trees
 
 TRAINS = ("training", "train", "is_training")  # names of arguments and attributes that say so
 TESTS = ("deterministic", "inference", "use_running_average")  # and that say the contrary
@@ -115,15 +115,15 @@ def _nnx(module: Any) -> Called:
     for name, variable in variables.items():
         if not isinstance(variable, nnx.RngState):
             own = weights if isinstance(variable, nnx.Param) else buffers
-            own += [(joined(name, path), leaf) for path, leaf in traces.arrays(_value(variable))]
+            own += [(joined(name, path), leaf) for path, leaf in trees.arrays(_value(variable))]
     return Called(None, settings, weights, buffers)
 
 
 def _equinox(module: Any) -> Called:
     fields = {each.name: getattr(module, each.name, None) for each in dataclasses.fields(module)}
     own = [(path, leaf) for path, leaf in _parts(module) if module_calls.is_array(leaf)]
-    weights = [(path, leaf) for path, leaf in own if traces.is_float(leaf)]
-    return Called(None, fields, weights, [(path, leaf) for path, leaf in own if not traces.is_float(leaf)])
+    weights = [(path, leaf) for path, leaf in own if trees.is_float(leaf)]
+    return Called(None, fields, weights, [(path, leaf) for path, leaf in own if not trees.is_float(leaf)])
 
 
 def _parts(module: Any) -> Leaves:
@@ -132,7 +132,7 @@ def _parts(module: Any) -> Leaves:
     flat, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(
         module, is_leaf=lambda node: node is not module and isinstance(node, kind)
     )
-    return [(traces.name_of(keys), part) for keys, part in flat]
+    return [(trees.name_of(keys), part) for keys, part in flat]
 
 
 class Paths:
@@ -225,7 +225,7 @@ def named(tree: Any) -> Leaves:
     """The arrays of a tree of weights or gradients under the names that the steps give them, without what NNX wraps them in."""
     nnx, tree_util = sys.modules.get("flax.nnx"), sys.modules["jax"].tree_util
     if nnx is None:
-        return traces.arrays(tree)
+        return trees.arrays(tree)
     states = getattr(sys.modules.get("flax.nnx.extract"), "NodeStates", ())
     tree = tree_util.tree_map(
         lambda node: node.state if isinstance(node, states) else node,
@@ -234,9 +234,9 @@ def named(tree: Any) -> Leaves:
     )
     flat, _ = tree_util.tree_flatten_with_path(tree, is_leaf=lambda node: isinstance(node, nnx.Variable))
     return [
-        (joined(traces.name_of(keys), path), array)
+        (joined(trees.name_of(keys), path), array)
         for keys, leaf in flat
-        for path, array in traces.arrays(_value(leaf) if isinstance(leaf, nnx.Variable) else leaf)
+        for path, array in trees.arrays(_value(leaf) if isinstance(leaf, nnx.Variable) else leaf)
     ]
 
 

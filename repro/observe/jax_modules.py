@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import Any
 
-from . import jax_libraries, jax_passes, jax_reports, memory, module_calls, recorder, traces
+from . import jax_libraries, jax_passes, jax_reports, memory, module_calls, recorder, trees
 from .jax_passes import BACKWARD, CALL, LOSS, START
 
 DEVICES = "JAX: calls of modules are written only where the program sees one device"
@@ -222,7 +222,7 @@ def _begin(trace: Trace, module: Any, args: Any, kwargs: Any, describe: Any) -> 
         "settings": module_calls.settings(plain),
         "training": jax_libraries.training(called.settings, kwargs),
     }
-    inputs = traces.arrays(list(args)) + traces.arrays(dict(kwargs))
+    inputs = trees.arrays(list(args)) + trees.arrays(dict(kwargs))
     channels = (("inputs", inputs), ("weights", called.weights), ("buffers", called.buffers))
     trace.calls += 1
     return [(channel, *each) for channel, leaves in channels for each in leaves], trace.calls, about
@@ -231,5 +231,5 @@ def _begin(trace: Trace, module: Any, args: Any, kwargs: Any, describe: Any) -> 
 @recorder.never_raise
 def _end(trace: Trace, begun: Any, result: Any) -> None:
     arrays, number, about = begun
-    arrays = arrays + [("outputs", *each) for each in traces.arrays(result)]
+    arrays = arrays + [("outputs", *each) for each in trees.arrays(result)]
     _report(trace, CALL, [each for each in arrays if module_calls.is_array(each[2])], number, **about)

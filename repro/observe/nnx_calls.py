@@ -9,7 +9,7 @@ import sys
 import weakref
 from typing import Any, Optional
 
-from . import calls, generators, recorder, traces
+from . import calls, generators, jax_lines, recorder, traces, trees
 
 KINDS = ("JitWrapped", "SimpleJitWrapped")  # the types that nnx.jit returns: by graph, and by tree
 OTHER_FLAX = "JAX: updates by hand within nnx.jit are not observed in this version of Flax"
@@ -18,11 +18,13 @@ OTHER_FLAX = "JAX: updates by hand within nnx.jit are not observed in this versi
 class Updates:
     """A function that nnx.jit compiled."""
 
-    def __init__(self, function: Any = None):
-        self.function = function
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins as if no call had been made."""
         self.calls = 0
         self.index: Optional[int] = None  # the number of a function that is a step
-        self.updates, self.pending = True, None  # as for a step in calls.py
         self.last: dict[str, Any] = {}  # by path: weak references to the weights after the last step
 
 
@@ -67,17 +69,17 @@ def _before(compiled: Any, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
     if function.index is None:
         begun["weights"] = _weights(variables)
     elif active.looks_between:
-        replaced = [each for each in _trained(variables) if function.last.get(each[0], traces.nothing)() is not each[1]]
-        begun["between"] = {each.path: each.code for each in calls.hashed(replaced)}
-    rest = [array for name, value in arguments.items() if not variables[name] for array in traces.arrays(value, name)]
+        replaced = [each for each in _trained(variables) if function.last.get(each[0], trees.nothing)() is not each[1]]
+        begun["between"] = {each.path: each.code for each in jax_lines.hashed(replaced)}
+    rest = [array for name, value in arguments.items() if not variables[name] for array in trees.arrays(value, name)]
     state = [(path, leaf) for own in variables.values() for path, trained, leaf in own if not trained]
     begun["line"] = {"generator": generators.hashes(), "batch": {}, "buffers": {}, "scalars": {}}
-    begun["state"] = calls.hashed(state)
-    for each in calls.hashed(rest):
+    begun["state"] = jax_lines.hashed(state)
+    for each in jax_lines.hashed(rest):
         begun["line"][each.given][each.path] = each.code
     for name, value in arguments.items():
         if not variables[name]:
-            begun["line"]["scalars"].update(calls.numbers(name, value))
+            begun["line"]["scalars"].update(jax_lines.numbers(name, value))
     return begun
 
 
@@ -101,15 +103,15 @@ def _after(compiled: Any, begun: dict[str, Any]) -> None:
     if active.looks_between:
         line[recorder.CHANGED] = _numbered(function.index, begun.get("between", {}))
         trained = _trained(variables)
-        function.last = dict(zip([path for path, _ in trained], traces.references(trained)))
+        function.last = dict(zip([path for path, _ in trained], trees.references(trained)))
     for each in begun["state"]:
         line[each.state][f"{function.index}.{each.path}"] = each.code
-    calls.write(function.index, line, _numbered(function.index, weights))
+    jax_lines.write(function.index, line, _numbered(function.index, weights))
 
 
 def _weights(variables: dict[str, Any]) -> dict[str, str]:
     """Hashes of the modules' Params, by path."""
-    return {each.path: each.code for each in calls.hashed(_trained(variables))}
+    return {each.path: each.code for each in jax_lines.hashed(_trained(variables))}
 
 
 def _trained(variables: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -12,19 +12,15 @@ import threading
 import weakref
 from typing import Any, Optional
 
-from . import recorder
+from . import recorder, trees
 
-OLD_KEYS = ((2,), (4,))  # shapes of keys of jax.random.PRNGKey, which are arrays of uint32: threefry, rbg
-GENERATOR, BUFFERS = "generator", "buffers"
-UNDECIDED = ("batch", GENERATOR, "")  # channels of an input that may still come back
-DEPTH = 3  # levels of a place in a result, as in `loss, (state, {"ema": ema})`
+UNDECIDED = ("batch", trees.GENERATOR, "")  # channels of an input that may still come back
 TRACED, FUNCTION = "__repro_traced__", "__repro_function__"  # attributes of the functions that jax.jit returns
 
 under_way = threading.local()  # .traces: those of this thread, the innermost last
+gradients = False  # True once the program took a gradient
 known: dict[int, "Traced"] = {}  # by id of a function of the program: the one that jax.jit gets for it
 
-Leaves = list[tuple[str, Any]]  # path, array
-Place = tuple[Any, ...]  # keys from the whole result to a part of it; none is all of it
 Channels = list[tuple[str, str]]  # channel and name of each array that a step reports
 
 
@@ -89,98 +85,14 @@ def compiled(jit: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
     return made
 
 
-def arguments(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments by their names, as far as its signature says."""
+def arguments(function: Any, args: Any, kwargs: Any, left_out: Any = ()) -> dict[str, Any]:
+    """The arguments by their names, as far as its signature says; without the parameters that a call leaves out."""
     try:
-        return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+        whole = inspect.signature(function)
+        given = [each for name, each in whole.parameters.items() if name not in left_out]
+        return dict(whole.replace(parameters=given).bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):
         return {**{str(place): value for place, value in enumerate(args)}, **kwargs}
-
-
-def arrays(tree: Any, *name: str) -> Leaves:
-    """The arrays of a tree under their paths: `w.0.1`."""
-    leaves, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(tree)
-    named = [(".".join([*name, *map(_key, path)]), leaf) for path, leaf in leaves]
-    return [(path, leaf) for path, leaf in named if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
-
-
-def name_of(keys: Any) -> str:
-    """`w.0.1` of a path in a tree of JAX."""
-    return ".".join(map(_key, keys))
-
-
-def _key(key: Any) -> str:
-    """Names a part of a path: of a dict, a list, an attribute."""
-    return next((str(getattr(key, name)) for name in ("key", "name", "idx") if hasattr(key, name)), str(key))
-
-
-def argument_of(path: str) -> str:
-    return path.partition(".")[0]
-
-
-def signature(value: Any) -> Any:
-    """The structure, shapes and types of a tree of weights, keys and counts; None of others, as a batch of labels."""
-    leaves, structure = sys.modules["jax"].tree_util.tree_flatten(value)
-    if not leaves or not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
-        return None
-    if not any(is_float(leaf) for leaf in leaves) and not all(_may_be_key(leaf) or not leaf.shape for leaf in leaves):
-        return None
-    return structure, [(tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves]
-
-
-def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Place]:
-    """The place in the result of what has the structure, shapes and types of each argument."""
-    free = [(place, signature(part(result, place))) for place in _places(result)]
-    places: dict[str, Place] = {}
-    for name, own in signatures.items():
-        match = next((place for place, other in free if own is not None and other == own), None)
-        if match is not None:
-            places[name] = match
-            free = [(place, other) for place, other in free if not _overlap(place, match)]
-    return places
-
-
-def _places(result: Any, place: Place = ()) -> list[Place]:
-    """All of the result, then its parts, and theirs."""
-    parts = _parts(result) if len(place) < DEPTH else {}
-    return [place, *(inner for key, value in parts.items() for inner in _places(value, (*place, key)))]
-
-
-def _parts(tree: Any) -> dict[str, Any]:
-    """What a tuple, a dict, a dataclass or another node of JAX's trees holds, one level down."""
-    flat, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(tree, is_leaf=lambda node: node is not tree)
-    return {_key(path[0]): value for path, value in flat if path}
-
-
-def _overlap(a: Place, b: Place) -> bool:
-    return a[: len(b)] == b[: len(a)]
-
-
-def part(result: Any, place: Place) -> Any:
-    return functools.reduce(lambda tree, key: _parts(tree)[key], place, result)
-
-
-def is_key(leaf: Any) -> bool:
-    """True if an array is a key by itself, by its type or in the old format."""
-    return str(leaf.dtype).startswith("key<") or (str(leaf.dtype) == "uint32" and tuple(leaf.shape) in OLD_KEYS)
-
-
-def is_float(leaf: Any) -> bool:
-    return "float" in str(leaf.dtype)
-
-
-def state_channel(leaf: Any) -> str:
-    """The channel of state that is no weight: keys, and counts of draws, are generators."""
-    return GENERATOR if _may_be_key(leaf) else BUFFERS
-
-
-def given_channel(leaf: Any) -> str:
-    """The channel of an argument that is no state."""
-    return GENERATOR if is_key(leaf) else "batch"
-
-
-def _may_be_key(leaf: Any) -> bool:
-    return str(leaf.dtype).startswith(("key<", "uint32"))
 
 
 def innermost() -> Optional[Trace]:
@@ -202,28 +114,27 @@ def _end(traced: Traced, trace: Trace, args: Any, kwargs: Any, result: Any) -> N
     given = arguments(traced.function(), args, kwargs)
     leaves = sys.modules["jax"].tree_util.tree_leaves
     differentiated = {id(leaf) for leaf in trace.differentiated}
-    named = [array for name, value in given.items() for array in arrays(value, name)]
+    named = [array for name, value in given.items() for array in trees.arrays(value, name)]
     traced.trained |= {path for path, leaf in named if id(leaf) in differentiated}
     if not trace.inputs:
         return
-    returned = counterparts({name: signature(value) for name, value in given.items()}, result)
     back = {
         id(getattr(leaf, "val", None)): leaf
-        for name in returned
+        for (name,) in trees.counterparts(given, result)
         for leaf in leaves(given[name])
         if _is_state(given[name])
     }
     for variable, channels, place in trace.inputs:
         if id(variable) in back:
-            channels[place] = (state_channel(back[id(variable)]), channels[place][1])
+            channels[place] = (trees.state_channel(back[id(variable)]), channels[place][1])
 
 
 def _is_state(value: Any) -> bool:
     """True for state of the shapes of a result: a tree, or keys. A single array may be a batch or a prediction."""
-    return not hasattr(value, "dtype") or (_may_be_key(value) and bool(value.shape))
+    return not hasattr(value, "dtype") or (trees.may_be_key(value) and bool(value.shape))
 
 
-def _watch_gradient(grad: Any) -> Any:
+def _watch_gradient(grad: Any, call: Any) -> Any:
     @functools.wraps(grad)
     def watched(fun: Any, argnums: Any = 0, *args: Any, **kwargs: Any) -> Any:
         made = grad(fun, argnums, *args, **kwargs)
@@ -231,7 +142,7 @@ def _watch_gradient(grad: Any) -> Any:
         @functools.wraps(made)
         def gradient(*args: Any, **kwargs: Any) -> Any:
             _differentiate(argnums, args)
-            return made(*args, **kwargs)
+            return call(fun, argnums, made, args, kwargs)
 
         return gradient
 
@@ -240,21 +151,14 @@ def _watch_gradient(grad: Any) -> Any:
 
 @recorder.never_raise
 def _differentiate(argnums: Any, args: Any) -> None:
+    global gradients
+    gradients = True
     trace = innermost()
     if trace is not None:
         places = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
         trace.differentiated += sys.modules["jax"].tree_util.tree_leaves([args[place] for place in places])
 
 
-def watch(jax: Any) -> None:
-    """Observes the gradients that the program takes."""
-    jax.grad, jax.value_and_grad = _watch_gradient(jax.grad), _watch_gradient(jax.value_and_grad)
-
-
-def references(leaves: Leaves) -> list[Any]:
-    """Weak references to arrays; a number of NumPy has none."""
-    return [weakref.ref(leaf) if getattr(type(leaf), "__weakrefoffset__", 0) else nothing for _, leaf in leaves]
-
-
-def nothing() -> None:
-    return None
+def watch(jax: Any, call: Any) -> None:
+    """Observes the gradients that the program takes; `call(fun, argnums, gradient, args, kwargs)` makes each call."""
+    jax.grad, jax.value_and_grad = _watch_gradient(jax.grad, call), _watch_gradient(jax.value_and_grad, call)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..observe import calls, recorder, traces
+from ..observe import calls, compiled, recorder, trees
 from ..observe import jax as observed
 from . import arrays, controls, generators
 from .controls import Part
@@ -26,14 +26,14 @@ Leaves = dict[str, Any]
 
 def after_jax(jax: Any) -> None:
     """Looks at the arguments of compiled functions."""
-    call = calls.CompiledFunction.__call__
+    call = compiled.CompiledFunction.__call__
 
     @functools.wraps(call)
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         args, kwargs = before_call(args, kwargs)
         return call(self, *args, **kwargs)
 
-    calls.CompiledFunction.__call__ = __call__  # type: ignore[method-assign]
+    compiled.CompiledFunction.__call__ = __call__  # type: ignore[method-assign]
 
 
 def after_flax_nnx(nnx: Any) -> None:
@@ -123,7 +123,7 @@ def _part_of(path: str, leaf: Any, states: tuple[str, ...], extra: dict[str, str
     beside = next((name for field, name in extra.items() if field in path), "")
     if beside:
         return beside
-    return "keys" if hasattr(leaf, "dtype") and traces.given_channel(leaf) == traces.GENERATOR else ""
+    return "keys" if hasattr(leaf, "dtype") and trees.given_channel(leaf) == trees.GENERATOR else ""
 
 
 def _of_leaves(jax: Any, named: Leaves, paths: list[str]) -> Part:

@@ -13,6 +13,7 @@ causes.py, hypotheses.py     causes that further runs test, and how; dependence.
 caches.py                    caches that a run finds empty, or as such a run left them
 cure.py, remedies.py         `--cure`: remedies tried, and what each sets
 alone.py, trainings.py       one of a command's trainings beside a command that does it alone
+alone_parts.py               its outputs and metrics, as far as they can be told from other trainings'
 vary.py, known_options.py    an option of the command as a question, also by a word
 ranks.py                     samples and weights on another number of ranks
 batch_sizes.py, rows.py      other batches in an evaluation; rows of result files, in any order

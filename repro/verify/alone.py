@@ -14,6 +14,7 @@ from repro.record.lines import SCALARS, STARTS
 from repro.record.record import Record
 from repro.text import counted, listed
 from repro.verify import trainings
+from repro.verify.alone_parts import Parts, parts
 from repro.verify.judgment import StepJudgment, record_of
 from repro.verify.trainings import Training
 from repro.verify.trial import Trial
@@ -25,10 +26,10 @@ KEPT = "what an earlier training left decides: a model that is used again, a key
 
 
 class Alone(StepJudgment):
-    """The steps of one training of a command, and those of the command that does it alone."""
+    """The steps, outputs and metrics of one training of a command, and those of the command that does it alone."""
 
     def obstacle(self, trial: Trial) -> str | None:
-        alone = record_of(trial)
+        alone = _first_rank(record_of(trial))
         trial.incomparable = True  # the command ends with the weights of another training
         if not alone.steps:
             return NO_STEP
@@ -40,28 +41,45 @@ class Alone(StepJudgment):
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
-        return first_difference(*self.records(trial), False)
+        ours, theirs = self.records(trial)
+        difference = first_difference(ours, theirs, False)
+        if difference is None and not self._ran_twice:
+            difference = self._parts(trial).difference()
+        if difference and difference.pair is None:
+            difference.equal_before = theirs.steps
+        return difference
 
     def records(self, trial: Trial) -> tuple[Record, Record]:
-        alone = replace(record_of(trial), metrics=[]).without_files()
-        if self.baseline.change.course == "alone":  # it was run twice
-            return replace(record_of(self.baseline), metrics=[]).without_files(), alone
-        return self._training(alone).as_record, alone
+        if self._ran_twice:
+            ours, theirs = (replace(_first_rank(record_of(one)), metrics=[]) for one in (self.baseline, trial))
+            return ours.without_files(), theirs.without_files()
+        parts = self._parts(trial)
+        return parts.ours, parts.theirs
+
+    @property
+    def _ran_twice(self) -> bool:
+        """True if the command that does it alone is compared with itself."""
+        return self.baseline.change.course == "alone"
+
+    def _parts(self, trial: Trial) -> Parts:
+        alone = _first_rank(record_of(trial))
+        return parts(self._trainings(alone), self._index(alone), alone, (self.baseline.folder, trial.folder))
 
     def cause(self, trial: Trial, difference: Difference) -> str:
-        alone = record_of(trial)
+        alone = _first_rank(record_of(trial))
         number = self._index(alone)
         earlier = self._trainings(alone)[:number]
         return f"training {number} of the command differs from the one alone: {_why(difference, earlier)}"
 
     def sameness(self, trials: Sequence[Trial]) -> str:
-        alone = record_of(trials[0])
+        alone = _first_rank(record_of(trials[0]))
         training, number, count = self._training(alone), self._index(alone), len(self._trainings(alone))
         steps = f"steps {training.first} to {training.last} of the command"
-        return f"training {number} of {count}, {steps}, is the one alone; outputs are not compared"
+        of_rank = "" if len(record_of(trials[0]).processes) == 1 else f"; of rank {alone.processes[0].rank} alone"
+        return f"training {number} of {count}, {steps}, is the one alone{self._parts(trials[0])}{of_rank}"
 
     def _trainings(self, alone: Record) -> list[Training]:
-        return trainings.of_command(record_of(self.baseline), alone)
+        return trainings.of_command(_first_rank(record_of(self.baseline)), alone)
 
     def _index(self, alone: Record) -> int:
         number = self.baseline.command.trial
@@ -71,10 +89,20 @@ class Alone(StepJudgment):
         return self._trainings(alone)[self._index(alone)]
 
 
+def _first_rank(record: Record) -> Record:
+    """The record of the first rank's processes, where all have a rank."""
+    ranks = [process.rank for process in record.processes if process.rank is not None]
+    if len(ranks) != len(record.processes) or not ranks:
+        return record
+    return replace(record, processes=[process for process in record.processes if process.rank == min(ranks)])
+
+
 def _why(difference: Difference, earlier: Sequence[Training]) -> str:
     """What an earlier training left, as far as the hashes show it."""
     pair = difference.pair
-    assert pair is not None
+    if pair is None:
+        what = str(difference.measured) if difference.measured else difference.inside
+        return f"all {counted(difference.equal_before or 0, 'step')} are the same, but {what}"
     if difference.lengths:
         ours, theirs = difference.lengths
         return f"it takes {counted(ours, 'step')}, alone {theirs}; all that both took are the same"

@@ -180,7 +180,7 @@ COMMAND_QUESTIONS = (
     Question(
         "kill",
         "Killed by SIGKILL, resumed",
-        (Change("killed, resumed", course="kill", stops=(2 / 3,)),),
+        (Change("killed, resumed", course="kill", stops=(2 / 3,), window=1 / 3),),
         needs="resume",
         compared="resumed",
     ),

@@ -88,7 +88,9 @@ class Change:
     at_border: bool = False
     """True if the first of them is moved to where an epoch begins, if that is seen."""
     window: float | None = None
-    """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes."""
+    """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes.
+
+    Where steps have several, it is stopped between two of them in any case."""
     observed: bool = True
     cores: int | None = None
     seed: str | None = None
@@ -147,7 +149,7 @@ class Question:
     to order) | ranks (samples of all ranks, and the weights of the first) | filled (steps, of runs whose memory is filled,
     with each other, too) | slowed (steps, where something ran beside the first thread) | listed (steps, where a folder was
     listed) | clocked (steps, of runs with another clock) | cold (steps, with emptied caches, and with what such a run
-    left) | alone (steps, of one training of several) | fingerprint, evaluation (what a reference trainer says of itself)."""
+    left) | alone (steps, metrics and files, of one training of several) | fingerprint, evaluation (what a reference trainer says of itself)."""
     twice: bool = False
     """True if another question that is asked resumes a second time, so that this one need not say that it does not."""
     meaning: str = ""

@@ -22,7 +22,8 @@ def with_stops(question: Question, count: int | None) -> Question:
     """The question with `count` runs for each of its own, stopped at different points; as it is where that is None.
 
     The first is stopped as soon as there is something to resume from, the others after equal shares of the steps; the
-    second right after an epoch has begun, where that is seen; the third within an accumulation window, where there are any.
+    second right after an epoch has begun, where that is seen; the third within an accumulation window, where there are any,
+    as the one run of `kill` is.
     """
     if count is None or count == 1 or not question.resumes:
         return question

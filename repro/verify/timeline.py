@@ -90,12 +90,20 @@ def _written(run: Path, wrote: Iterable[str]) -> dict[str, float]:
     return times
 
 
+def steps_of_files(process: Process, run: Path) -> dict[str, int]:
+    """The step after which each file in the folder of a run was last written; none of those from before step 1."""
+    return _steps_of(process, _written(run, ()))
+
+
 def _after(process: Process, written: dict[str, float]) -> list[tuple[int, list[str]]]:
     """The files that were last written after each step, and before the next one."""
-    times, steps = _times(process)
     files: dict[int, list[str]] = {}
-    for name, time in written.items():
-        place = bisect_right(times, time)
-        if place:
-            files.setdefault(steps[place - 1], []).append(name)
+    for name, step in _steps_of(process, written).items():
+        files.setdefault(step, []).append(name)
     return sorted(files.items())
+
+
+def _steps_of(process: Process, written: dict[str, float]) -> dict[str, int]:
+    times, steps = _times(process)
+    places = {name: bisect_right(times, time) for name, time in written.items()}
+    return {name: steps[place - 1] for name, place in places.items() if place}

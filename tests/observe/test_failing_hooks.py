@@ -12,7 +12,11 @@ from repro.record.recording import Recording
 from support.observed import HERE, SCRIPTS, ended, interpreter, start
 from support.runs import some
 
-ENVIRONMENTS = {"pytorch_loops": "pytorch", "jax_loops": "jax", "jax_by_hand": "jax", "keras_loops": "tensorflow"}
+ENVIRONMENTS = {
+    "pytorch_loops": "pytorch",
+    **dict.fromkeys(["jax_loops", "jax_by_hand", "jax_ways"], "jax"),
+    "keras_loops": "tensorflow",
+}
 HOOKS = {
     "watch": {"watched._write": "watch"},
     "pytorch_loops": dict.fromkeys(
@@ -43,18 +47,29 @@ HOOKS = {
         "nnx_calls._before": "nnx",
         "nnx_calls._after": "nnx",
     },
+    "jax_ways": {
+        "compiled._calls_of": "ahead",
+        "compiled._remember": "ahead",
+        "compiled._static": "bound",
+        "compiled._gradient": "eager",
+    },
     "fits": {"estimators.before": "fits", "estimators.after": "fits"},
     "rounds": {"boosting.remember": "rounds", "boosting.before": "rounds", "boosting.after": "rounds"},
 }
 """By program, each hook of its framework, and a training that calls it."""
-DEEP = {"jax_loops", "jax_by_hand", "keras_loops"}
-OTHERS = ("operations.", "generators.", "metrics.", "jax_modules.", "jax_passes.", "doubles.", "tensorflow_doubles.")
-"""Files whose hooks only some trainings have, or runs with `--modules` alone."""
+DEEP = {"jax_loops", "jax_by_hand", "jax_ways", "keras_loops"}
+OTHERS = (
+    *("operations.", "generators.", "metrics.", "equinox_calls."),
+    *("jax_modules.", "jax_passes.", "doubles.", "tensorflow_doubles."),
+)
+"""Files whose hooks only some trainings have, or an environment that is not installed, or runs with `--modules` alone."""
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
 COUNTING |= {"keras._record", "keras_fit.after_batch", "watched._write"}
 COUNTING |= {
     "calls._before",
     "calls._after",
+    "compiled._calls_of",
+    "compiled._gradient",
     "nnx_calls._before",
     "nnx_calls._after",
     "estimators.before",

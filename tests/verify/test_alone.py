@@ -1,11 +1,14 @@
 """One training of several beside the one that a command does alone: what an earlier one has left."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from repro.record import record
+from repro.record.metric_values import Metric
+from repro.record.record import Record
 from repro.verify.alone import NO_STEP, SEVERAL, Alone
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.questions import BASELINE, Change
@@ -67,7 +70,7 @@ def test_each_training_of_a_sweep(tmp_path: Path) -> None:
     for number, expected in [
         (None, "training 2 of the command differs from the one alone: a setting of the process"),
         (0, "training 0 of the command differs from the one alone: a setting of the process"),
-        (1, "training 1 of 3, steps 4 to 6 of the command, is the one alone; outputs are not compared"),
+        (1, "training 1 of 3, steps 4 to 6 of the command, is the one alone"),
         (3, "--trial 3: 3 trainings of the command, counted from 0, can be told apart"),
     ]:
         assert judged(tmp_path / str(number), whole, training(), number).startswith(expected)
@@ -107,5 +110,83 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     command = Command(["x"], alone=["y"])
     trial = Trial(Change("alone", course="alone"), command, tmp_path)
     trial.record = record.read(write(tmp_path / "2", training(), training()))
+    for number, process in enumerate(trial.record.processes):
+        process.name = str(number)  # no ranks
     baseline = Trial(BASELINE, command, tmp_path, record=record.read(write(tmp_path / "3", training())))
     assert Alone(ALONE, baseline, baseline).obstacle(trial) == SEVERAL
+
+
+def written(folder: Path, one: Record, **files: tuple[int, str]) -> None:
+    """Files of a run, each after a step: `model_3` is model-3.pt with this text."""
+    process = one.processes[0]
+    for step, line in process.lines.items():
+        line.time = 1000.0 + 10 * step
+    (folder / "run").mkdir(parents=True)
+    for name, (step, text) in files.items():
+        path = folder / "run" / f"{name.replace('_', '-')}.pt"
+        path.write_text(text)
+        os.utime(path, (1005.0 + 10 * step,) * 2)
+        one.outputs[f"{{run}}/{path.name}"] = sha(text)
+
+
+def compared(folder: Path, number: int | None, whole: Record, alone: Record) -> str:
+    """The answer about a training whose steps are the same."""
+    command = Command(["x"], alone=["y"], trial=number)
+    baseline = Trial(BASELINE, command, folder / "a", record=whole)
+    trial = Trial(Change("alone", course="alone"), command, folder / "b", record=alone)
+    own = Alone(ALONE, baseline, baseline)
+    assert own.obstacle(trial) is None
+    difference = own.difference(trial)
+    return own.sameness([trial]) if difference is None else own.meaning(trial, difference)
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Record, Record]:
+    """A command of three equal trainings, and one alone."""
+    whole = sweep(training(), training(1), training(2))
+    return record.read(write(tmp_path / "1", whole)), record.read(write(tmp_path / "2", training()))
+
+
+def test_outputs_of_the_one_training_are_compared(both: tuple[Record, Record], tmp_path: Path) -> None:
+    """Those that it wrote last, under names that numbers tell apart."""
+    whole, alone = both
+    written(
+        tmp_path / "a", whole, model_0=(3, "0"), model_1=(6, "1"), model_2=(9, "2"), best=(9, "2"), start_2=(6, "x")
+    )
+    written(tmp_path / "b", alone, model=(3, "1"), best=(3, "1"), start=(0, "y"))
+    said = compared(tmp_path, 1, whole, alone)
+    assert said.endswith(
+        "is the one alone; outputs: 1; not told from other trainings: `{run}/best.pt`, `{run}/start.pt`"
+    )
+    (tmp_path / "b" / "run" / "model.pt").write_text("other")
+    alone.outputs["{run}/model.pt"] = sha("other")
+    os.utime(tmp_path / "b" / "run" / "model.pt", (1035.0,) * 2)
+    assert "all 3 steps are the same, but `{run}/model.pt` differs" in compared(tmp_path, 1, whole, alone)
+
+
+def test_metrics_of_the_one_training_are_compared(both: tuple[Record, Record], tmp_path: Path) -> None:
+    """Those of which each training has as many; of others is said that they cannot be told."""
+    whole, alone = both
+    values = [Metric(source="stdout", name="loss", at=f"epoch {n % 2 + 1}", value=f"0.{n}") for n in range(6)]
+    best = Metric(source="stdout", name="best accuracy", at="", value="0.9")
+    whole.metrics, alone.metrics = [*values, best], [*values[2:4], best]
+    said = compared(tmp_path, 1, whole, alone)
+    assert said.endswith("is the one alone; metrics: 1 (2 values); not told from other trainings: `best accuracy`")
+    alone.metrics[1] = Metric(source="stdout", name="loss", at="epoch 2", value="0.7")
+    assert "all 3 steps are the same, but `loss` (stdout) at epoch 2: 0.3 and 0.7" in compared(
+        tmp_path, 1, whole, alone
+    )
+    uneven = record.read(
+        write(tmp_path / "3", sweep(training(), training(1), {n: training(2)[n] for n in range(COUNT)}))
+    )
+    uneven.metrics = values
+    assert compared(tmp_path, 1, uneven, alone).endswith("not told from other trainings: `loss`, `best accuracy`")
+
+
+def test_of_several_ranks_the_first_is_compared(tmp_path: Path) -> None:
+    """In the command as alone; what the others differ in is not said."""
+    whole = record.read(write(tmp_path / "1", sweep(training(), training(1)), sweep(training(), training(1))))
+    alone = record.read(write(tmp_path / "2", training(), training(weights={1: sha(7)})))
+    assert compared(tmp_path, 1, whole, alone).endswith(
+        "steps 4 to 6 of the command, is the one alone; of rank 0 alone"
+    )

@@ -46,6 +46,15 @@ def test_the_third_point_is_within_an_accumulation_window_if_there_are_any() -> 
     assert targets(changes[2], 40)[0] == Stop(20)
 
 
+def test_what_is_killed_once_is_killed_within_a_window_if_there_are_any() -> None:
+    """Right after a checkpoint that is written in one, from a third of the steps on; otherwise between two passes."""
+    (change,) = with_stops(QUESTIONS["kill"], None).changes
+    assert targets(change, 30, windows=True) == [Stop(20, 10)]
+    assert targets(change, 30) == targets(with_stops(QUESTIONS["kill"], 1).changes[0], 30) == [Stop(20)]
+    (stopped,) = QUESTIONS["resume"].changes
+    assert targets(stopped, 30, windows=True) == [Stop(15)]
+
+
 def test_a_command_of_few_steps_is_stopped_after_the_first() -> None:
     (change,) = QUESTIONS["resume_twice"].changes
     assert steps_of(change, 2) == [1, 1]

@@ -65,8 +65,9 @@ def forget_calls(module: ModuleType) -> None:
         sys.modules["jax"].clear_caches()
     for function in (reference() for reference in module.functions):
         if function is not None:
-            function.__init__(function.function)
+            function.reset()
     module.functions.clear()
+    sys.modules[f"{package}.jax_lines"].gradients.clear()
 
 
 CLEAR: dict[str, Callable] = {
