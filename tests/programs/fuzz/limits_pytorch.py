@@ -101,6 +101,10 @@ LIMITS |= {
     },
     # NaN of NaN, also beside 0 and infinity, see docs/reference/functions.md; PyTorch's tails have the error of 1
     **{name: replace(FUNCTION, least=2.0**-40, spreads=True) for name in ("igamma", "igammac")},
+    # beside mpmath ours errs by 2e-15 of the waves' size (tests/programs/bessel_errors.py); PyTorch's y1 by 1e-7 at 6, and
+    # all four by the rounding of x - pi / 4 where x is large
+    **{f"special.bessel_{name} float64": replace(FUNCTION, compared=False) for name in ("j0", "j1", "y0")},
+    "special.bessel_y1": replace(FUNCTION, compared=False),
     # where x is near a large parameter PyTorch's errs by 1e-10, ours by 1e-13, see there
     "igamma float64 forward": replace(FUNCTION, ulps=2.0**21, least=2.0**-40, spreads=True),
     # sums of digamma of numbers around 0, in which infinities of both signs meet

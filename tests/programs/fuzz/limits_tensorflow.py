@@ -26,6 +26,8 @@ _GROUPS = [
     """,
     ),
     (replace(FUNCTION, ulps=2.0**16), "Ndtri*float64*gradients tf.math.ndtri*float64*gradients"),
+    # 1 / x of a number below 2^-1022, where the framework has NaN; its gradient is -K0 - K1 / x
+    (replace(FUNCTION, ulps=4, overflows=True), "BesselK1*float64*range*"),
     # the framework's squares overflow; it has no float64
     (replace(SUM, share=2.0**-19, overflows=True), "LRN* tf.nn.l*response*"),
     # the logarithm divides by sums, which may be small
