@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from . import dates, imports, origins
+from . import dates, draws, imports, origins
 
 CLOCKS = ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns")
 LENGTH = 400  # of the name of a run's folder, which has a size of its own in memory
@@ -187,6 +187,7 @@ def start() -> None:
         "place": place_objects,
         "draw": draw,
         "draw_first": draw_first,
+        "draws": draws.separate,
     }
     for change in os.environ["REPRO_CHANGES"].split(","):
         name, _, value = change.partition("=")
