@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from . import dates, draws, imports, origins
+from . import batches, dates, draws, imports, origins
 
 CLOCKS = ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns")
 LENGTH = 400  # of the name of a run's folder, which has a size of its own in memory
@@ -188,6 +188,8 @@ def start() -> None:
         "draw": draw,
         "draw_first": draw_first,
         "draws": draws.separate,
+        "last_batch": batches.keep_last,
+        "statistics": batches.use_running,
     }
     for change in os.environ["REPRO_CHANGES"].split(","):
         name, _, value = change.partition("=")

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Optional
 
-from . import imports
+from . import imports, marks
 
-DRAWN = "drawn-"  # files in the record's folder: the shared generators that threads drew from
 FUNCTIONS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
 METHODS = ("uniform_", "normal_", "random_", "exponential_", "bernoulli_", "geometric_", "bernoulli", "multinomial")
 """What takes a generator in PyTorch: functions, and methods of tensors."""
@@ -45,8 +44,7 @@ class Task:
 class OwnDraws:
     """The tasks of a process."""
 
-    def __init__(self, value: str, folder: str):
-        self.folder = folder
+    def __init__(self, value: str):
         self.local = threading.local()
         self.first = Task(value, {})
         self.states: dict[str, Callable[[], Any]] = {}  # of the generators that are shared
@@ -76,8 +74,7 @@ class OwnDraws:
             return None
         if kind not in task.generators:
             task.generators[kind] = self.makers[kind](task.seed(kind))
-            with open(os.path.join(self.folder, "steps", DRAWN + kind), "w"):
-                pass
+            marks.leave(kind)
         return task.generators[kind]
 
     # --- generators -------------------------------------------------------------------------------------------------
@@ -199,7 +196,7 @@ class _Items:
 
 def separate(value: str) -> None:
     """Gives each task of a thread generators of its own, with seeds by this value."""
-    draws = OwnDraws(value, os.environ.get("REPRO_OBSERVE", ""))
+    draws = OwnDraws(value)
     shared = vars(random)["_inst"]
     draws.share("python", random, shared, random.Random, lambda: hash(shared.getstate()[1]))
     start = threading.Thread.start

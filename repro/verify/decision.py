@@ -11,8 +11,9 @@ from repro.compare.comparison import known
 from repro.compare.difference import Difference
 from repro.errors import UsageError
 from repro.text import RUN
-from repro.verify import dependence, power, scores
+from repro.verify import batch_causes, dependence, power, scores
 from repro.verify.answers import Answer
+from repro.verify.batch_sizes import BatchSizes
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import HASH_SEED, MOVED, OBJECTS_DECIDE
 from repro.verify.hypotheses import Hypothesis, Race, RunWith, again, differ
@@ -127,6 +128,8 @@ class Decision:
         result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
         cut = trial.divergence is not None and result and (result.lengths or result.step is None)
         if not result or cut:  # a run that was ended at its first difference is equal as far as it came
+            if isinstance(judgment, BatchSizes):
+                return None if record_of(trial).steps else batch_causes.said(judgment, trial, further)
             return self._of_objects(judgment, trial, further)
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
 

@@ -121,7 +121,7 @@ class SharedDraws(Hypothesis):
 
     def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
         """As Hypothesis, with the names of the generators; None where no thread drew."""
-        drawn = run(self.values[0]).drawn
+        drawn = run(self.values[0]).changed
         if not drawn:
             return None
         named = replace(self, cause=f"{self.cause} ({listed(drawn)})")

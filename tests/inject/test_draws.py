@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.inject.draws import DRAWN
+from repro.inject.marks import MARK
 from repro.record.injection import SITE
 from support.runs import ROOT
 
@@ -30,13 +30,13 @@ def drawn(folder: Path, change: str, *words: str, python: str | Path = sys.execu
 @pytest.mark.parametrize("generator", ["random", "numpy.random"])
 def test_each_task_has_the_same_numbers_whichever_thread_comes_first(way: str, generator: str, tmp_path: Path) -> None:
     plain, swapped = (drawn(tmp_path, "objects=1", way, order, generator, "0") for order in ("0123", "3120"))
-    assert plain != swapped and not [*tmp_path.glob(f"steps/{DRAWN}*")]
+    assert plain != swapped and not [*tmp_path.glob(f"steps/{MARK}*")]
     first, other = (drawn(tmp_path, "draws=0", way, order, generator, "0") for order in ("0123", "3120"))
     assert first == other
     assert len({*first.split("]")[0].split(",")}) == 4
     assert drawn(tmp_path, "draws=77", way, "0123", generator, "0") != first
     kind = {"random": "python"}.get(generator, "numpy")
-    assert [path.name for path in tmp_path.glob(f"steps/{DRAWN}*")] == [DRAWN + kind]
+    assert [path.name for path in tmp_path.glob(f"steps/{MARK}*")] == [MARK + kind]
 
 
 def test_what_the_first_thread_draws_is_as_without_any_thread(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ class Runs:
         left = self.leaves if change.caches == "emptied" else []
         variable, value = change.environment[0] if change.environment else ("", "")
         slowed = self.slows if variable == "REPRO_DELAYS" else []
-        drawn = self.draws if value.startswith("draws=") else []
-        return Trial(change, Command(["x"]), path, record=record.read(path), left=left, slowed=slowed, drawn=drawn)
+        changed = self.draws if value.startswith("draws=") else []
+        return Trial(change, Command(["x"]), path, record=record.read(path), left=left, slowed=slowed, changed=changed)
 
     def test(self, hypothesis: Hypothesis) -> str | None:
         a, b = (trial.record for trial in self.plain)
