@@ -170,7 +170,9 @@ def place_objects(value: str) -> None:
             os.environ["REPRO_PLACED"] = "1"  # else a system that forgets it would start the program again and again
             os.environ["REPRO_OBSERVE"] = os.environ.get("REPRO_OBSERVE", "").ljust(LENGTH, "/")  # each run has another
             os.execv(sys.executable, sys.orig_argv)
-        sys.stderr.write("repro: this process ends: its addresses cannot be held here\n")
+        sys.stderr.write(
+            "repro: this process ends: its addresses cannot be held here, as personality() is forbidden, which Docker does\n"
+        )
         os._exit(1)  # a run with other addresses would prove the wrong thing
     move_objects(value)
 

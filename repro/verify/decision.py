@@ -154,7 +154,12 @@ class Decision:
                     return "; ".join([shown.text, *self.own.shared])
                 if (later := self._like_the_second(repeat)) >= ENOUGH:
                     return "; ".join([ONLY_THE_FIRST.format(later + 1), *self.own.shared])
-        return "; ".join([self._unexplained(divergence, suiting), *self.own.shared])
+        return "; ".join([self._unexplained(divergence, suiting), *self._untested(suiting), *self.own.shared])
+
+    def _untested(self, suiting: Sequence[Hypothesis]) -> list[str]:
+        """The causes that could not be tested, as their first run failed, each with its error."""
+        runs = ((one, self.run(run_name(one.values[0]))) for one in suiting if one.values[0] in self.own.further)
+        return [f"{one.name} could not be tested: {trial.error}" for one, trial in runs if trial.error]
 
     def _unexplained(self, divergence: Difference, suiting: Sequence[Hypothesis]) -> str:
         """The reason by the hashes where no run shows a cause: it names nothing that runs have refuted."""

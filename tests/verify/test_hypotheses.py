@@ -290,6 +290,23 @@ def test_a_cause_that_runs_could_not_test_is_still_a_guess(tmp_path: Path) -> No
     assert "set or hash" in Decision(own, lambda name: failed).why(difference, *runs.plain)
 
 
+def test_a_cause_whose_run_fails_is_said_not_to_be_tested_and_the_others_are(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, lambda change: change.label)
+    a, b = (trial.record for trial in runs.plain)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    own, made = OwnCommand(Command(["x"]), ["restart"], tmp_path), dict[str, Trial]()
+
+    def run(name: str) -> Trial:
+        change = next(change for change in own.further if run_name(change) == name)
+        failed = Trial(change, Command(["x"]), tmp_path, error="it ended with code 1: addresses cannot be held")
+        return made.setdefault(name, made.get(name) or (failed if "place" in name else runs(change)))
+
+    why = Decision(own, run).why(difference, *runs.plain)
+    assert why.endswith("(a guess); addresses could not be tested: it ended with code 1: addresses cannot be held")
+    assert "place=1" not in why and any("repro-delays" in name for name in made)
+
+
 def test_a_seed_at_the_start_reaches_generators_that_are_made_without_one() -> None:
     state = random.getstate()
     try:
