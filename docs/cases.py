@@ -5,8 +5,8 @@
     python docs/cases.py reasons [--results=FILE] [CASE ...]
 
 `run` asks about each case of evidence/cases/, one process after another, and adds the answers to FILE; a case that is
-there already is not asked about again without --again. `table` writes the table of docs/reference/cases.md from them. `reasons` prints
-them in full.
+there already is not asked about again without --again. `table` writes the rows of these cases into docs/reference/cases.md;
+a case that FILE does not have keeps its row, and one without a file loses it. `reasons` prints the answers in full.
 
 It is not run in CI. Each framework is taken from .venv/; all of it takes about half an hour on two cores.
 """
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ SHARED = ("case", "arrays")
 """Modules of that folder that are no cases."""
 PAGE = Path(__file__).parent / "reference" / "cases.md"
 TABLE = re.compile(r"(<!-- cases -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+ROW = re.compile(r"^\| `(\w+)` \|.*\|$", re.MULTILINE)
+WRONG = " **(wrong)**"
+OUTCOMES = ("true", "among guesses", "missing", "untrue")
 SECONDS = 900
 """The longest time for one case."""
 
@@ -150,27 +154,29 @@ def outcome(each: Case, result: Result) -> str:
     return "missing" if guess or not said else "untrue"
 
 
-def table(results: dict[str, Result]) -> str:
-    """A row for each case."""
-    rows, right, sums = [], 0, dict.fromkeys(("true", "among guesses", "missing", "untrue"), 0)
-    asked = [each for each in cases([]) if each.name in results]
-    for each in asked:
-        words, what = answered(each, results[each.name]), outcome(each, results[each.name])
-        good = words == each.answers
-        right += good
-        if what:
-            sums[what] += 1
-        verdict = ", ".join(f"{name}: {word}" for name, word in words.items())
-        wrong = "" if good else " **(wrong)**"
-        said = cause(each, results[each.name]).replace("|", "\\|")
-        rows.append(f"| `{each.name}` | {each.title} | {each.source} | {verdict}{wrong} | {said} | {what} |")
+def row(each: Case, result: Result) -> str:
+    """The row of a case in the table."""
+    words = answered(each, result)
+    verdict = ", ".join(f"{name}: {word}" for name, word in words.items())
+    wrong = "" if words == each.answers else WRONG
+    said = cause(each, result).replace("|", "\\|")
+    return f"| `{each.name}` | {each.title} | {each.source} | {verdict}{wrong} | {said} | {outcome(each, result)} |"
+
+
+def table(results: dict[str, Result], page: str) -> str:
+    """A row for each case that was asked about, now or when the page's table was written, and how many are right."""
+    kept = {match[1]: match[0] for match in ROW.finditer(page)}
+    rows = [row(each, results[each.name]) if each.name in results else kept.get(each.name) for each in cases([])]
+    known = [one for one in rows if one]
+    right = sum(WRONG not in one for one in known)
+    named = Counter(one.split(" | ")[-1].removesuffix(" |") for one in known)
     head = [
-        f"{len(asked)} cases: {right} right verdicts; of the causes {', '.join(f'{count} {name}' for name, count in sums.items())}.",
+        f"{len(known)} cases: {right} right verdicts; of the causes {', '.join(f'{named[name]} {name}' for name in OUTCOMES)}.",
         "",
         "| case | fault | public source | answers | cause, as `verify` says it | which is |",
         "|---|---|---|---|---|---|",
     ]
-    return "\n".join([*head, *rows]) + "\n"
+    return "\n".join([*head, *known]) + "\n"
 
 
 def reasons(results: dict[str, Result], names: list[str]) -> None:
@@ -195,7 +201,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "workspace/cases.jsonl")
     options = parser.parse_intermixed_args()
     if options.action == "table":
-        page, fresh = PAGE.read_text(encoding="utf-8"), table(results(options.results))
+        page = PAGE.read_text(encoding="utf-8")
+        fresh = table(results(options.results), page)
         PAGE.write_text(TABLE.sub(lambda match: match[1] + fresh + match[3], page), encoding="utf-8")
         return
     if options.action == "reasons":

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from repro.compare.reasons import GROUPS, whole
 from repro.compare.reasons.case import ARRAYS, GUESS, HASHES, RUNS, Rule
 from repro.port.causes import GROUPS as PORTS
-from repro.verify import dependence
+from repro.verify import batch_causes, dependence
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import COMMAND_QUESTIONS
 
@@ -53,6 +53,10 @@ def tables() -> str:
     lines += ["", "## A resumed run differs, and one more run tests why", ""]
     lines += [row("cause", "what is shown", "evidence", "remedy"), "|---|---|---|---|"]
     lines += [row(dependence.NAME, dependence.MEANING, EVIDENCE[dependence.EVIDENCE], dependence.REMEDY)]
+    lines += ["", "## An evaluation has other scores in other batches, and further runs test why", ""]
+    lines += [row("cause", "what is shown", "taken away by", "evidence", "remedy"), "|---|---|---|---|---|"]
+    for each in batch_causes.CAUSES:
+        lines.append(row(each.name, each.cause, each.how, EVIDENCE[each.evidence], each.remedy))
     lines += ["", "## A change makes a difference", "", row("question", "what the answer says"), "|---|---|"]
     lines += [row(f"`{one.name}`", one.meaning) for one in COMMAND_QUESTIONS if one.meaning and not one.control]
     lines += ["", "## Two sides of a port do not agree", ""]

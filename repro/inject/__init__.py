@@ -7,6 +7,9 @@ portable            portable numerics: switched on after the import of a framewo
 changes             seeds and clocks, with which a cause is tested
 origins             sources of seeds: the time, the system's entropy
 dates               later dates
+draws               a generator of its own for each task of a thread
+batches             an evaluation's last batch, kept; its batch normalization, by running statistics
+marks               files that say what a change found to change
 delays              waits in threads, workers and ranks
 listings            folder listings, reversed or sorted
 remedies            what `verify --cure` tries: sorted listings, the frameworks' deterministic modes

@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from . import dates, imports, origins
+from . import batches, dates, draws, imports, origins
 
 CLOCKS = ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns")
 LENGTH = 400  # of the name of a run's folder, which has a size of its own in memory
@@ -170,7 +170,9 @@ def place_objects(value: str) -> None:
             os.environ["REPRO_PLACED"] = "1"  # else a system that forgets it would start the program again and again
             os.environ["REPRO_OBSERVE"] = os.environ.get("REPRO_OBSERVE", "").ljust(LENGTH, "/")  # each run has another
             os.execv(sys.executable, sys.orig_argv)
-        sys.stderr.write("repro: this process ends: its addresses cannot be held here\n")
+        sys.stderr.write(
+            "repro: this process ends: its addresses cannot be held here, as personality() is forbidden, which Docker does\n"
+        )
         os._exit(1)  # a run with other addresses would prove the wrong thing
     move_objects(value)
 
@@ -187,6 +189,9 @@ def start() -> None:
         "place": place_objects,
         "draw": draw,
         "draw_first": draw_first,
+        "draws": draws.separate,
+        "last_batch": batches.keep_last,
+        "statistics": batches.use_running,
     }
     for change in os.environ["REPRO_CHANGES"].split(","):
         name, _, value = change.partition("=")

@@ -17,6 +17,7 @@ alone_parts.py               its outputs and metrics, as far as they can be told
 vary.py, known_options.py    an option of the command as a question, also by a word
 ranks.py                     samples and weights on another number of ranks
 batch_sizes.py, rows.py      other batches in an evaluation; rows of result files, in any order
+batch_causes.py              why its scores are others then
 stops.py, windows.py         points at which a command is stopped, also within an accumulation window
 power.py, checkpoint_copies.py  faults that are planted where a run went on, to see whether they are seen
 checkpoints.py               files that it may resume from, once they are whole

@@ -58,6 +58,22 @@ class BatchSizes(StepJudgment):
         ]
         return "; ".join([f"{trial.change.label}: {self.question.meaning}", *said])
 
+    def agrees(self, trial: Trial) -> bool:
+        """True if nothing differs by more than sums in another order give."""
+        pairs = (
+            pair
+            for _, ours, theirs in self._metrics(trial)
+            for pair in zip(_ordered(ours), _ordered(theirs), strict=True)
+        )
+        return all(_is_rounded(*pair) for pair in pairs) and all(
+            ours == theirs for _, ours, theirs in self._files(trial)
+        )
+
+    def measured(self, trial: Trial) -> str:
+        """The first score that differs, and is no rounding, after a comma; empty where there is none."""
+        difference = self.difference(trial)
+        return f", without it {difference.measured}" if difference and difference.measured else ""
+
     def sameness(self, trials: Sequence[Trial]) -> str:
         if self.question.sameness:
             return self.question.sameness
@@ -103,5 +119,12 @@ def _by_name(record: Record) -> dict[Named, list[Metric]]:
 
 def _size(measured: MetricDifference) -> str:
     """What a difference of this size may come from."""
-    ours, theirs = float(measured.metric.value), float(measured.other)
-    return ROUNDED if abs(ours - theirs) <= SUMS * max(abs(ours), abs(theirs)) else BEYOND
+    return ROUNDED if _is_rounded(float(measured.metric.value), float(measured.other)) else BEYOND
+
+
+def _ordered(metrics: list[Metric]) -> list[float]:
+    return sorted(float(metric.value) for metric in metrics)
+
+
+def _is_rounded(ours: float, theirs: float) -> bool:
+    return ours == theirs or abs(ours - theirs) <= SUMS * max(abs(ours), abs(theirs))

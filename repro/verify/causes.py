@@ -8,7 +8,7 @@ from repro.compare.metrics import METRICS
 from repro.record.lines import SCALARS, STARTS
 from repro.verify.caches import EMPTIED
 from repro.verify.command_questions import UNCACHED
-from repro.verify.hypotheses import Clock, FirstRun, Hypothesis, Race
+from repro.verify.hypotheses import Clock, FirstRun, Hypothesis, Race, SharedDraws
 from repro.verify.questions import Change
 
 
@@ -111,6 +111,13 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
             "REPRO_CHANGES", ("place=1", "place=30", "place=70"), "{} (addresses held)", (("PYTHONHASHSEED", "0"),)
         ),
         _results,
+    ),
+    SharedDraws(
+        "threads that draw",
+        "threads draw from one generator, in an order that changes from run to run",
+        "give each task a generator of its own, with a seed by its number",
+        _values("REPRO_CHANGES", ("draws=0", "draws=77", "draws=5"), "{} (a generator for each task of a thread)"),
+        lambda divergence: not _is_length(divergence),
     ),
     Race(
         "race",

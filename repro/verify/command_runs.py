@@ -20,6 +20,7 @@ from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching
 from repro.inject.delays import SLOWED
 from repro.inject.listings import LISTED
+from repro.inject.marks import MARK
 from repro.machine import gpu
 from repro.record import contents, outputs
 from repro.record.injection import unobserved
@@ -176,7 +177,10 @@ class Trials:
             trial.error = str(trial.computed)
             return
         trial.hashes = record.outputs
-        trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
+        trial.slowed, trial.changed = (
+            [file.name.removeprefix(kind) for file in matching(record.path / STEPS, f"{kind}*")]
+            for kind in (SLOWED, MARK)
+        )
         with contextlib.suppress(OSError):
             trial.listed = (record.path / STEPS / LISTED).read_text(errors="replace").splitlines()
         trial.files = record

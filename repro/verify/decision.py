@@ -11,8 +11,9 @@ from repro.compare.comparison import known
 from repro.compare.difference import Difference
 from repro.errors import UsageError
 from repro.text import RUN
-from repro.verify import dependence, power, scores
+from repro.verify import batch_causes, dependence, power, scores
 from repro.verify.answers import Answer
+from repro.verify.batch_sizes import BatchSizes
 from repro.verify.causes import HYPOTHESES
 from repro.verify.command_questions import HASH_SEED, MOVED, OBJECTS_DECIDE
 from repro.verify.hypotheses import Hypothesis, Race, RunWith, again, differ
@@ -127,6 +128,8 @@ class Decision:
         result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
         cut = trial.divergence is not None and result and (result.lengths or result.step is None)
         if not result or cut:  # a run that was ended at its first difference is equal as far as it came
+            if isinstance(judgment, BatchSizes):
+                return None if record_of(trial).steps else batch_causes.said(judgment, trial, further)
             return self._of_objects(judgment, trial, further)
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
 
@@ -151,7 +154,12 @@ class Decision:
                     return "; ".join([shown.text, *self.own.shared])
                 if (later := self._like_the_second(repeat)) >= ENOUGH:
                     return "; ".join([ONLY_THE_FIRST.format(later + 1), *self.own.shared])
-        return "; ".join([self._unexplained(divergence, suiting), *self.own.shared])
+        return "; ".join([self._unexplained(divergence, suiting), *self._untested(suiting), *self.own.shared])
+
+    def _untested(self, suiting: Sequence[Hypothesis]) -> list[str]:
+        """The causes that could not be tested, as their first run failed, each with its error."""
+        runs = ((one, self.run(run_name(one.values[0]))) for one in suiting if one.values[0] in self.own.further)
+        return [f"{one.name} could not be tested: {trial.error}" for one, trial in runs if trial.error]
 
     def _unexplained(self, divergence: Difference, suiting: Sequence[Hypothesis]) -> str:
         """The reason by the hashes where no run shows a cause: it names nothing that runs have refuted."""

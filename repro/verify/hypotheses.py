@@ -116,6 +116,19 @@ class Race(Hypothesis):
 
 
 @dataclass(frozen=True)
+class SharedDraws(Hypothesis):
+    """A test by generators of their own, where threads draw from one that they share."""
+
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
+        """As Hypothesis, with the names of the generators; None where no thread drew."""
+        drawn = run(self.values[0]).changed
+        if not drawn:
+            return None
+        named = replace(self, cause=f"{self.cause} ({listed(drawn)})")
+        return super(SharedDraws, named).test(divergence, plain, run)
+
+
+@dataclass(frozen=True)
 class FirstRun(Hypothesis):
     """A test of what the first run left, and all others found: they are the same, and so are those that find nothing."""
 

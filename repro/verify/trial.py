@@ -100,6 +100,8 @@ class Trial:
     """Folders whose names were given in reverse order."""
     slowed: list[str] = field(default_factory=list)
     """Kinds of what was slowed: threads, processes, ranks."""
+    changed: list[str] = field(default_factory=list)
+    """What a change found to change, by its marks: as the shared generators that threads drew from."""
     left: list[str] = field(default_factory=list)
     """Files that it left in caches, where it found them empty."""
     faked: bool = False

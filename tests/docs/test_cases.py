@@ -56,6 +56,16 @@ def test_a_question_that_verify_does_not_have_is_not_asked() -> None:
     assert CASES.answered(ACCUMULATION, result) == {"restart": "same", "kill": "not asked"}
 
 
+def test_a_case_that_was_not_asked_about_keeps_its_row() -> None:
+    kept = "| `average_counter` | a | b | kill: same **(wrong)** | c | untrue |"
+    page = f"head\n{kept}\n| `accumulation` | old | row | x | y | missing |\n| `gone` | a | b | c | d | true |\n"
+    answers = {"restart": {"answer": "same"}, "kill": {"answer": "differs", "why": "2 backward passes | 4"}}
+    first, *_, mine, other = CASES.table({"accumulation": CASES.Result("accumulation", answers)}, page).splitlines()
+    assert first == "2 cases: 1 right verdicts; of the causes 1 true, 0 among guesses, 0 missing, 1 untrue."
+    assert mine.endswith("| restart: same, kill: differs | 2 backward passes \\| 4 | true |")
+    assert other == kept
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["accumulation", "schedule_not_restored", "scaler_not_saved", "jax_momentum"])
 def test_the_true_cause_is_named(name: str, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.trial import Command, Trial, run_name
 from support.commands import straight, write
 
-FIRST, LATE, SEED, NUMBERS, SET, ORIGIN, MEMORY, ADDRESSES, RACE, LIMIT = HYPOTHESES
+FIRST, LATE, SEED, NUMBERS, SET, ORIGIN, MEMORY, ADDRESSES, DRAWS, RACE, LIMIT = HYPOTHESES
 
 
 class Runs:
@@ -28,7 +28,7 @@ class Runs:
     def __init__(self, folder: Path, outcome: Callable[[Change], object], steps: Callable[[Change], int] | None = None):
         self.folder, self.outcome, self.steps = folder, outcome, steps
         self.made: list[str] = []
-        self.leaves, self.slows = ["cache"], ["threads"]
+        self.leaves, self.slows, self.draws = ["cache"], ["threads"], ["torch"]
         self.plain = [self(BASELINE), self(REPEAT)]
 
     def __call__(self, change: Change, against: Trial | None = None) -> Trial:
@@ -37,8 +37,10 @@ class Runs:
         self.made.append(change.label)
         path = write(self.folder / str(len(self.made)), hashes)
         left = self.leaves if change.caches == "emptied" else []
-        slowed = self.slows if change.environment[:1] and change.environment[0][0] == "REPRO_DELAYS" else []
-        return Trial(change, Command(["x"]), path, record=record.read(path), left=left, slowed=slowed)
+        variable, value = change.environment[0] if change.environment else ("", "")
+        slowed = self.slows if variable == "REPRO_DELAYS" else []
+        changed = self.draws if value.startswith("draws=") else []
+        return Trial(change, Command(["x"]), path, record=record.read(path), left=left, slowed=slowed, changed=changed)
 
     def test(self, hypothesis: Hypothesis) -> str | None:
         a, b = (trial.record for trial in self.plain)
@@ -183,6 +185,20 @@ def test_a_race_is_one_where_delays_decide(tmp_path: Path) -> None:
     assert runs.test(RACE) is None
 
 
+def test_threads_that_draw_are_named_with_their_generator_where_one_of_each_task_decides(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held)
+    assert str(runs.test(DRAWS)).startswith(
+        "threads draw from one generator, in an order that changes from run to run (`torch`): 3 runs with draws=0"
+    )
+
+
+@pytest.mark.parametrize("draws", [["torch"], []], ids=["the order of results changes, too", "no thread draws"])
+def test_threads_that_draw_decide_nothing_where_runs_differ_all_the_same(draws: list[str], tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held if not draws else lambda change: change.label)
+    runs.draws = draws
+    assert runs.test(DRAWS) is None and len(runs.made) == (5 if draws else 3)
+
+
 def test_addresses_decide_where_each_place_has_one_result(tmp_path: Path) -> None:
     runs = Runs(tmp_path, held)
     assert str(runs.test(ADDRESSES)).startswith(
@@ -272,6 +288,23 @@ def test_a_cause_that_runs_could_not_test_is_still_a_guess(tmp_path: Path) -> No
     own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
     failed = Trial(BASELINE, Command(["x"]), tmp_path, error="it failed")
     assert "set or hash" in Decision(own, lambda name: failed).why(difference, *runs.plain)
+
+
+def test_a_cause_whose_run_fails_is_said_not_to_be_tested_and_the_others_are(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, lambda change: change.label)
+    a, b = (trial.record for trial in runs.plain)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    own, made = OwnCommand(Command(["x"]), ["restart"], tmp_path), dict[str, Trial]()
+
+    def run(name: str) -> Trial:
+        change = next(change for change in own.further if run_name(change) == name)
+        failed = Trial(change, Command(["x"]), tmp_path, error="it ended with code 1: addresses cannot be held")
+        return made.setdefault(name, made.get(name) or (failed if "place" in name else runs(change)))
+
+    why = Decision(own, run).why(difference, *runs.plain)
+    assert why.endswith("(a guess); addresses could not be tested: it ended with code 1: addresses cannot be held")
+    assert "place=1" not in why and any("repro-delays" in name for name in made)
 
 
 def test_a_seed_at_the_start_reaches_generators_that_are_made_without_one() -> None:
