@@ -19,6 +19,8 @@ I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 ADDRESS = I8.as_pointer()
 VOID = ir.VoidType()
+SHARED = ir.FunctionType(VOID, [ADDRESS.as_pointer(), I64, I64, I64])
+"""Kernel.share(): a function of the addresses of all arrays, the turns to begin and to end with, and a thread."""
 
 SHARE = 2**15
 """Elements that are worth a thread."""
@@ -88,11 +90,10 @@ class Kernel:
         """Threads that are worth it."""
         return max(1, min(self.work // SHARE, self.turns))
 
-    def share(self, build: ir.IRBuilder, addresses: ir.Value, thread: ir.Value, count: ir.Value) -> None:
-        """A call of the share of one of `count` threads, with an array of the addresses of all arrays."""
-        begin, end = (
-            build.sdiv(build.mul(I64(self.turns), number), count) for number in (thread, build.add(thread, I64(1)))
-        )
+    def share(self) -> ir.Function:
+        """Adds the function that does some of the turns. It is the same for kernels that differ in turns alone."""
+        build, function = entry(self.function.module, "share", VOID, *SHARED.args)
+        addresses, begin, end, thread = function.args
         given = []
         for index, argument in enumerate(self.function.args[:-2]):
             address = build.load(build.gep(addresses, [I64(index)]))
@@ -100,6 +101,13 @@ class Kernel:
             if index in self.own:
                 given[-1] = build.gep(given[-1], [build.mul(thread, I64(self.own[index]))])
         build.call(self.function, [*given, begin, end])
+        build.ret_void()
+        return function
+
+
+def portion(build: ir.IRBuilder, turns: ir.Value, thread: ir.Value, count: ir.Value) -> list[ir.Value]:
+    """The turns that one of `count` threads begins and ends with."""
+    return [build.sdiv(build.mul(turns, number), count) for number in (thread, build.add(thread, I64(1)))]
 
 
 @cache

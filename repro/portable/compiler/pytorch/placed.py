@@ -133,7 +133,7 @@ class Kernels:
         self.addressed = [
             (None, offsets[index] + shift) if index in offsets else (index, shift) for index, shift in addressed
         ]
-        self.work = sum(part.compiled.most if part.compiled.several else 1 for part in parts)
+        self.work = sum(part.compiled.most for part in parts)
         """Threads that are worth it, in all."""
         self.chain = Chain([part.compiled for part in parts], [len(part.addressed) for part in parts])
 

@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
-from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Kernel, Loop, code, entry
+from repro.portable.kernels.machine import ADDRESS, I32, I64, SHARED, VOID, Kernel, Loop, code, entry, portion
 from repro.portable.kernels.pytorch.threads import gnu_openmp
 
 
@@ -20,38 +20,32 @@ from repro.portable.kernels.pytorch.threads import gnu_openmp
 class CompiledKernel:
     """A kernel as machine code, called with the addresses of its arrays."""
 
-    one: Callable[..., None]
+    share: Callable[..., None]
     address: int
-    """The address of `one`."""
-    several: int
+    """The address of `share`."""
+    turns: int
     most: int
+    """Threads that are worth it, and possible."""
 
     def threads(self) -> int:
         """The number of threads that is worth it."""
-        return min(torch._C.get_num_threads(), self.most) if self.several else 1
+        return min(torch._C.get_num_threads(), self.most)
 
     def __call__(self, addresses: Sequence[int], threads: int) -> None:
         given = (ctypes.c_void_p * len(addresses))(*addresses)
         if threads == 1:
-            self.one(given)
+            self.share(given, 0, self.turns, 0)
         else:
-            _openmp().GOMP_parallel(self.several, given, threads, 0)  # type: ignore[union-attr]
+            job = (ctypes.c_void_p * 3)(self.address, ctypes.addressof(given), self.turns)
+            _openmp().GOMP_parallel(_several(), job, threads, 0)  # type: ignore[union-attr]
 
 
 def compiled(kernel: Kernel) -> CompiledKernel:
-    """Compiles a kernel: `one` is all of it, `several` is what each thread of OpenMP calls."""
-    module = kernel.function.module
-    build, function = entry(module, "one", VOID, ADDRESS.as_pointer())
-    kernel.share(build, function.args[0], I64(0), I64(1))
-    build.ret_void()
-    if _openmp():
-        build, function = entry(module, "several", VOID, ADDRESS.as_pointer())
-        asked = (ir.Function(module, ir.FunctionType(I32, []), name) for name in THREADS)
-        kernel.share(build, function.args[0], *(build.sext(build.call(each, []), I64) for each in asked))
-        build.ret_void()
-    addresses = code(str(module), kernel.work)
-    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["one"])
-    return CompiledKernel(one, addresses["one"], addresses.get("several", 0), kernel.most)
+    """Compiles a kernel."""
+    kernel.share()
+    address = code(str(kernel.function.module), kernel.work)["share"]
+    share = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(address)
+    return CompiledKernel(share, address, kernel.turns, kernel.most if _openmp() else 1)
 
 
 class Chain:
@@ -61,13 +55,14 @@ class Chain:
         self.kernels, number, total = kernels, len(kernels), sum(counts)
         functions = (ctypes.c_void_p * number)(*(each.address for each in kernels))
         starts = (ctypes.c_int64 * number)(*(sum(counts[:place]) for place in range(number)))
+        turns = (ctypes.c_int64 * number)(*(each.turns for each in kernels))
         self.given, self.steps = ctypes.c_void_p * total, ctypes.c_int64 * total
-        self.caller, self.how = _caller(), (functions, starts, number, total)
+        self.caller, self.how = _caller(), (functions, starts, turns, number, total)
         self.standing = self.steps()
 
     def __call__(self, addresses: Sequence[int]) -> None:
         if len(self.kernels) == 1:
-            self.kernels[0].one(self.given(*addresses))
+            self.kernels[0].share(self.given(*addresses), 0, self.kernels[0].turns, 0)
         else:
             self.caller(*self.how, self.given(*addresses), self.standing, 1)
 
@@ -80,20 +75,39 @@ class Chain:
 def _caller() -> Callable[..., None]:
     """A function that calls functions with their parts of an array of addresses, turn after turn."""
     module = ir.Module()
-    pointer = ir.FunctionType(VOID, [ADDRESS.as_pointer()]).as_pointer()
     numbers = I64.as_pointer()
-    build, function = entry(module, "call", VOID, pointer.as_pointer(), numbers, I64, I64, numbers, numbers, I64)
-    functions, starts, number, total, addresses, steps, turns = function.args
-    with Loop(build, I64(0), turns):
+    given = SHARED.as_pointer().as_pointer(), numbers, numbers, I64, I64, numbers, numbers, I64
+    build, function = entry(module, "call", VOID, *given)
+    functions, starts, turns, number, total, addresses, steps, times = function.args
+    with Loop(build, I64(0), times):
         with Loop(build, I64(0), number) as index:
             start = build.gep(addresses, [build.load(build.gep(starts, [index]))])
-            build.call(build.load(build.gep(functions, [index])), [build.bitcast(start, ADDRESS.as_pointer())])
+            start = build.bitcast(start, ADDRESS.as_pointer())
+            build.call(
+                build.load(build.gep(functions, [index])),
+                [start, I64(0), build.load(build.gep(turns, [index])), I64(0)],
+            )
         with Loop(build, I64(0), total) as index:
             place = build.gep(addresses, [index])
             build.store(build.add(build.load(place), build.load(build.gep(steps, [index]))), place)
     build.ret_void()
-    kinds = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 2 + [ctypes.c_int64]
+    kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 2 + [ctypes.c_int64]
     return ctypes.CFUNCTYPE(None, *kinds)(code(str(module), 1)["call"])
+
+
+@cache
+def _several() -> int:
+    """The address of what each thread of OpenMP calls, with a kernel's `share`, the addresses of its arrays, and its turns."""
+    module = ir.Module()
+    build, function = entry(module, "several", VOID, ADDRESS.as_pointer())
+    share, addresses, turns = (build.load(build.gep(function.args[0], [I64(index)])) for index in range(3))
+    asked = (ir.Function(module, ir.FunctionType(I32, []), name) for name in THREADS)
+    thread, count = (build.sext(build.call(each, []), I64) for each in asked)
+    turns_of_thread = portion(build, build.ptrtoint(turns, I64), thread, count)
+    arrays = build.bitcast(addresses, ADDRESS.as_pointer())
+    build.call(build.bitcast(share, SHARED.as_pointer()), [arrays, *turns_of_thread, thread])
+    build.ret_void()
+    return code(str(module), 1)["several"]
 
 
 THREADS = "omp_get_thread_num", "omp_get_num_threads"
