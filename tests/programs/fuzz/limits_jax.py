@@ -52,7 +52,8 @@ def limit_of(operation: str, sample: str) -> Limit:
         or (".linalg." in operation and kind == "huge" and dtype == "float64")  # where JAX's own overflow
         or (operation == "scipy.linalg.lu_solve" and kind == "huge")  # no digit is right: factors of no matrix
     )
-    return replace(limit, narrow=dtype == "float16", compared=limit.compared and not lost)
+    halves = dtype == "float16" or operation == "lax.convert_element_type"  # which converts to float16, too
+    return replace(limit, narrow=halves, compared=limit.compared and not lost)
 
 
 _COMPOSITIONS = """
