@@ -37,6 +37,14 @@ case("cast-integers", lambda x: [tf.cast(x, each) for each in (tf.int32, tf.int6
 case("lin_space", lambda x: raw.LinSpace(start=x[0], stop=x[1], num=13), array(2), gradient=False)
 case("range", lambda x: tf.range(x[0], x[0] + 7, x[1]), array(2, kind="positive"), gradient=False)
 
+
+def share(x: Any) -> Any:
+    """The share of a beta distribution, whose gradient TensorFlow has with respect to x alone."""
+    return tf.math.betainc(tf.fill(x.shape, tf.constant(2.5, x.dtype)), tf.fill(x.shape, tf.constant(0.75, x.dtype)), x)
+
+
+case("betainc-share", share, array(240, kind="share"))
+
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
