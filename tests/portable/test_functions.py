@@ -105,6 +105,7 @@ def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: i
 @pytest.mark.deep
 def test_incomplete_gamma_functions_their_slopes_and_zeta_are_right_in_the_tails_too() -> None:
     largest = json.loads(program("pytorch", "incomplete_errors.py"))
+    assert largest.pop("beta_share") < 3e-13
     assert {name: error for name, error in largest.items() if not error < 2e-13} == {}
 
 

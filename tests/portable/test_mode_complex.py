@@ -43,3 +43,13 @@ def test_threads_and_instructions_change_nothing(results: Results) -> None:
         others = json.loads(program(framework, "mode_complex.py", framework, **variables))
         digests = [{name: digest for name, (digest, _) in each.items()} for each in (others, results[framework])]
         assert digests[0] == digests[1]
+
+
+def test_short_time_transforms_by_complex_windows_have_the_same_bits_or_are_refused_by_name() -> None:
+    variables: dict[str, Any] = dict.fromkeys(THREADS, "4") | dict(SSE4)
+    first, other = (json.loads(program("pytorch", "complex_windows.py", **more)) for more in ({}, variables))
+    assert first == other
+    said = {name: text for name, text in first.items() if text.startswith("portable numerics: ")}
+    assert said.keys() == {name for name in first if name.startswith("istft")}
+    assert all(text.startswith("portable numerics: unfold_backward of complex") for text in said.values())
+    assert len(set(first.values())) == 6

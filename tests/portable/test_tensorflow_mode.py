@@ -31,6 +31,8 @@ REFUSED = {
     "branch": "Lu of float32 [3, 3]",
     "layer": "Lu of float32 [1, 3, 3]",
     "complex": "MatrixDeterminant of complex128 [1, 1]",
+    "complex sparse": "SparseAdd of int64 [1, 2], complex128 [1], int64 [2]",
+    "complex sparse graph": "SparseAdd of int64 [None, 2], complex128 [None]",
     "binomial": "StatelessRandomBinomial of",
     "sampler": "LearnedUnigramCandidateSampler of int64 [1, 1]",
     "xla": "XlaClusterOutput of float32 [3]",

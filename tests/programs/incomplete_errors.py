@@ -1,4 +1,4 @@
-"""Errors of the incomplete gamma functions and of their neighbors, in float64, beside 40 digits of mpmath, as JSON."""
+"""Errors of the incomplete gamma and beta functions and of their neighbors, in float64, beside 40 digits of mpmath, as JSON."""
 
 import json
 from collections.abc import Callable
@@ -70,6 +70,10 @@ def main() -> None:
                 incomplete.gamma_slope(Backend, a, x), [-s / d for s, d in zip(slopes, densities, strict=True)]
             ),
             "beta_slope": largest(beta.slope(Backend, place, first, second), [exact_beta(*each) for each in BETAS]),
+            "beta_share": largest(
+                beta.share(Backend, first, second, place),
+                [mpmath.betainc(a, b, 0, x, regularized=True) for a, b, x in BETAS],
+            ),
             "polygamma": largest(zeta.polygamma(Backend, order, point), [mpmath.polygamma(n, mpf(z)) for n, z in LEFT]),
             "erfcx": largest(
                 errors.erfcx(Backend, scaled), [mpmath.exp(mpf(z) ** 2) * mpmath.erfc(mpf(z)) for z in scaled]

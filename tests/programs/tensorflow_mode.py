@@ -168,6 +168,12 @@ def chosen(x: Any) -> Any:
     return x
 
 
+def added() -> Any:
+    """A sum of sparse tensors, whose indices come first."""
+    x = tf.SparseTensor([[0, 1]], tf.constant([1 + 2j]), (2, 2))
+    return tf.sparse.add(x, x, 0.0)
+
+
 @tf.function
 def compiled_by_xla(x: Any) -> Any:
     return tf.xla.experimental.compile(lambda y: [y * 2.0 + 1.0], [x])
@@ -179,6 +185,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "branch": lambda: chosen(tf.eye(3)),
     "layer": lambda: keras.Sequential([Factor()])(tf.eye(3)[None]),
     "complex": lambda: tf.linalg.det(tf.constant([[1j]])),
+    "complex sparse": added,
+    "complex sparse graph": lambda: tf.function(added)(),
     "binomial": lambda: tf.random.stateless_binomial([3], [1, 2], 10.0, 0.5),
     "sampler": lambda: tf.random.learned_unigram_candidate_sampler([[1]], 1, 3, True, 10),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
@@ -211,6 +219,8 @@ def lines() -> dict[str, int]:
     inner = {
         "branch": chosen.python_function,
         "layer": Factor.call,
+        "complex sparse": added,
+        "complex sparse graph": added,
         "xla": compiled_by_xla.python_function,
     }
     return first | {name: inspect.getsourcelines(function)[1] for name, function in inner.items()}

@@ -86,6 +86,7 @@ _GROUPS = [
         tf.math.l2_normalize tf.nn.l2_* tf.linalg.*norm* keras.*softmax keras.losses.* keras.ops.*norm* keras.ops.*crossentropy
         keras.ops.cdist keras.ops.segment* keras.*sparsemax tf.nn.ctc*
         Sum Mean Cumsum CumulativeLogsumexp Prod Cumprod AvgPool* Segment* UnsortedSegment* SparseSegment* *ScatterN* *Scatter[ASNU]*
+        SparseTensorDenseAdd SparseReduceSum SparseFillEmptyRowsGrad
         *Bincount BiasAddGrad MaxPool* MirrorPadGrad AddN Accumulate* Gather* ResourceApply* ResourceGather*
         tf.math.*bincount* tf.math.*cum* tf.math.reduce_* tf.math.segment* tf.math.unsorted* tf.nn.*pool* tf.ragged* tf.signal.*
         keras.ops.*cum* keras.ops.*sum keras.ops.*mean keras.ops.trace keras.ops.trapezoid keras.ops.average keras.ops.*prod

@@ -210,6 +210,7 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "zeta": (array(240, kind="above 1"), array(240, kind="positive")),
     "polygamma": (array(240, kind="special"),),
     **dict.fromkeys(("igamma", "igammac", "igamma_grad_a", "gamma_slope"), (array(240, kind="positive"),) * 2),
+    "betainc": (*[array(240, kind="positive")] * 2, array(240, kind="share")),
     "rfft-long": (array(2, 5000),),
     "fft-prime": (array(1, 4099), array(1, 4099)),
     "acosh": (array(300, kind="above 1"),),

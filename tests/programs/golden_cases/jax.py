@@ -64,7 +64,7 @@ case("complex-matmul", lambda a, b: both(lax.complex(a, -a) @ lax.complex(b, b +
 for _name in cases.COMPLEX:
     _theirs = "logistic" if _name == "sigmoid" else _name
     case(f"complex-{_name}", lambda a, b, name=_theirs: both(getattr(lax, name)(lax.complex(a, b))))
-for _name in ("zeta", "igamma", "igammac", "igamma_grad_a"):
+for _name in ("zeta", "igamma", "igammac", "igamma_grad_a", "betainc"):
     case(_name, getattr(lax, _name), gradient=False)
 case("polygamma", lambda x: lax.polygamma(jnp.full_like(x, 2), x), gradient=False)
 case("rfft-long", lambda x: both(jnp.fft.rfft(x)))

@@ -61,6 +61,7 @@ for _name in cases.BESSEL:
 case("zeta", tf.math.zeta, gradient=False)
 for _name in ("igamma", "igammac"):
     case(_name, getattr(tf.math, _name))
+case("betainc", tf.math.betainc, gradient=False)
 case("igamma_grad_a", lambda a, x: tf.raw_ops.IgammaGradA(a=a, x=x), gradient=False)
 case("gamma_slope", lambda a, x: tf.raw_ops.RandomGammaGrad(alpha=a, sample=x), gradient=False)
 case("polygamma", lambda x: tf.math.polygamma(tf.fill(x.shape, tf.constant(2, x.dtype)), x), gradient=False)

@@ -37,6 +37,14 @@ case("cast-integers", lambda x: [tf.cast(x, each) for each in (tf.int32, tf.int6
 case("lin_space", lambda x: raw.LinSpace(start=x[0], stop=x[1], num=13), array(2), gradient=False)
 case("range", lambda x: tf.range(x[0], x[0] + 7, x[1]), array(2, kind="positive"), gradient=False)
 
+
+def share(x: Any) -> Any:
+    """The share of a beta distribution, whose gradient TensorFlow has with respect to x alone."""
+    return tf.math.betainc(tf.fill(x.shape, tf.constant(2.5, x.dtype)), tf.fill(x.shape, tf.constant(0.75, x.dtype)), x)
+
+
+case("betainc-share", share, array(240, kind="share"))
+
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
@@ -158,5 +166,42 @@ case(
     IDS,
     ROWS,
 )
+
+
+def sparse(x: Any, step: int) -> tf.SparseTensor:
+    """Numbers [N] in a matrix [N / 3, 7], three in each row, in order."""
+    places = tf.range(x.shape[0], dtype=tf.int64)
+    return tf.SparseTensor(tf.stack([places // 3, places % 3 * step], 1), x, (x.shape[0] // 3, 7))
+
+
+def merged(x: Any, y: Any, limit: float) -> Any:
+    """Two sparse tensors that share some places: the places of their sum, and its numbers."""
+    total = tf.sparse.add(sparse(x, 2), sparse(y, 3), limit)
+    return total.values, tf.cast(total.indices, x.dtype)
+
+
+def filled(x: Any, default: Any) -> Any:
+    """Rows without a number get the default one."""
+    rows = tf.SparseTensor(tf.stack([tf.range(30, dtype=tf.int64) * 2, tf.zeros(30, tf.int64)], 1), x, (60, 2))
+    return tf.sparse.fill_empty_rows(rows, default[0])[0].values
+
+
+def moved_places(x: Any, y: Any) -> Any:
+    """Sparse tensors that are joined, cut and sorted."""
+    joined = tf.sparse.concat(1, [sparse(x, 2), sparse(y, 3)])
+    mixed = tf.SparseTensor(tf.reverse(joined.indices, [0]), tf.reverse(joined.values, [0]), joined.dense_shape)
+    parts = tf.sparse.split(sp_input=tf.sparse.reorder(mixed), num_split=2, axis=1)
+    return [tf.sparse.slice(joined, [2, 1], [5, 9]).values, *(each.values for each in parts)]
+
+
+THIRTY = array(30)
+case("sparse-add", lambda x, y: merged(x, y, 0.0)[0], THIRTY, THIRTY)
+case("sparse-add-limit", lambda x, y: merged(x, y, 0.75), THIRTY, THIRTY, gradient=False)
+case("sparse-add-dense", lambda x, y: tf.sparse.add(sparse(x, 2), y), THIRTY, array(10, 7))
+case("sparse-sum", lambda x: tf.sparse.reduce_sum(sparse(x, 2), 0), THIRTY)
+case("sparse-sum-all", lambda x: tf.sparse.reduce_sum(sparse(x, 2), keepdims=True), THIRTY)
+case("sparse-slice", lambda x: tf.sparse.slice(sparse(x, 2), [2, 1], [5, 4]).values, THIRTY)
+case("sparse-moves", moved_places, THIRTY, THIRTY, gradient=False)
+case("sparse-fill", filled, THIRTY, array(1))
 case("lstsq-slow", lambda a, b: tf.linalg.lstsq(a, b, fast=False), array(6, 4), array(6, 3), gradient=False)
 case("lstsq-regular", lambda a, b: tf.linalg.lstsq(a, b, l2_regularizer=0.5), array(6, 4), array(6, 3))

@@ -165,12 +165,21 @@ def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
     """TFE_Py_FastPathExecute: what is not exact goes the slow way, to execute()."""
     if passes(name, rest[1:2], rest[3] if name == CONVERSION else None):
         result = _fast(ctx, name, *rest)
-        if name in REAL and getattr(result, "dtype", None) in COMPLEX_TYPES and name not in allowed:
+        if name in REAL and _is_complex(result) and name not in allowed:
             if name not in complex_definitions:
-                raise complex_numbers(name, [result])
+                raise complex_numbers(name, _several(result))
             raise core._FallbackException("portable numerics")
         return result
     raise core._FallbackException("portable numerics")
+
+
+def _is_complex(result: Any) -> bool:
+    """True if a result, or one of several, is complex."""
+    return any(getattr(each, "dtype", None) in COMPLEX_TYPES for each in _several(result))
+
+
+def _several(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, list | tuple) else (result,)
 
 
 def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, name: Any = None) -> Any:
@@ -179,7 +188,10 @@ def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, 
     own = type_attributes(operation)
     given = dict(zip(attrs[::2], attrs[1::2], strict=True)) if attrs else {}
     if own is None or passes(operation, inputs, given.get("DstT")):
-        return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
+        result = _execute(op_name, num_outputs, inputs, attrs, ctx, name)
+        if operation in REAL and _is_complex(result) and operation not in allowed:
+            raise complex_numbers(operation, inputs)
+        return result
     types = {each.dtype.as_datatype_enum for each in inputs}
     types.update(attribute_types(own, given, lambda value: value))
     results = definition(operation, types, inputs)

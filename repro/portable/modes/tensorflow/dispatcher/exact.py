@@ -19,6 +19,7 @@ MEMORY = """
     TemporaryVariable TensorStridedSliceUpdate Tile Transpose Unpack VarHandleOp Variable VariableV2
     VarIsInitializedOp IsVariableInitialized ZerosLike ConjugateTranspose BroadcastArgs BroadcastGradientArgs
     DestroyResourceOp VariableShape ComputeAccidentalHits SparseToDense Real Imag Complex Conj
+    SparseAddGrad SparseConcat SparseReorder SparseSlice SparseSliceGrad SparseSplit
 """
 """Operations that move numbers, or make room for them."""
 
@@ -34,7 +35,7 @@ CHOICES = """
 SINGLE = """
     Abs Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd BiasAddV1 Cast Ceil CheckNumerics
     CheckNumericsV2 Div DivNoNan EditDistance Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RaggedRange RealDiv Relu
-    Relu6 Relu6Grad ReluGrad Rint Round Sign Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
+    Relu6 Relu6Grad ReluGrad Rint Round Sign SparseAdd Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
 """
 """One IEEE 754 operation for each element, or several of which no two can be contracted."""
 

@@ -62,7 +62,7 @@ def created(
     own = type_attributes(op_type)
     if own is None or passes(op_type, inputs, attrs["DstT"].type if op_type == CONVERSION else None):
         made = _create(graph, op_type, inputs, *rest)
-        if op_type in REAL and made.outputs and made.outputs[0].dtype in COMPLEX_TYPES and op_type not in allowed:
+        if op_type in REAL and any(each.dtype in COMPLEX_TYPES for each in made.outputs) and op_type not in allowed:
             raise complex_numbers(op_type, made.outputs)
         if op_type in arrays.WRITES:
             arrays.in_order(graph, made)

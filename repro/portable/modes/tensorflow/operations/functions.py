@@ -9,7 +9,7 @@ import numpy as np
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import elements
 from repro.portable.definitions import activations, functions
-from repro.portable.definitions.functions import cylinders, incomplete, logarithmic, powers, zeta
+from repro.portable.definitions.functions import beta, cylinders, incomplete, logarithmic, powers, zeta
 from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.kernels.numpy.programs import Unheard
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
@@ -74,6 +74,17 @@ def _of_positive(function: Callable[..., Any]) -> Callable[..., Any]:
 define("Igamma")(_of_series(_of_positive(incomplete.igamma)))
 define("Igammac")(_of_series(_of_positive(incomplete.igammac)))
 define("IgammaGradA")(_of_series(_of_positive(incomplete.igamma_slope)))
+
+
+def _share(xp: Any, a: Array, b: Array, x: Array, bits: int = 53) -> Array:
+    """NaN of parameters that are 0 or infinite, but for x = 0 and x = 1, as TensorFlow has it."""
+    inside = (a > 0.0) & (b > 0.0)
+    usual = inside & (a < xp.inf) & (b < xp.inf)
+    at_end = inside & ((x == 0.0) | (x == 1.0))
+    return xp.where(at_end, x, xp.where(usual, beta.share(xp, a, b, x, bits), xp.nan))
+
+
+define("Betainc")(_of_series(_share))
 define("RandomGammaGrad")(_of_series(incomplete.gamma_slope))
 define("Zeta")(_of_series(zeta.zeta))
 define("Polygamma")(_of_series(zeta.polygamma))

@@ -99,6 +99,36 @@ def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Arr
     return cast_back(sums.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
 
 
+@define("SparseReduceSum")
+def sparse_sum(given: Attributes, index: Array, values: Array, shape: Array, axes: Array) -> Array:
+    """The sums along axes, 0 where there is no number."""
+    outer = tuple(map(int, shape))
+    along = {int(axis) % len(outer) for axis in axes.reshape(-1)}
+    kept = [axis for axis in range(len(outer)) if axis not in along]
+    sums = _scattered(index[:, kept], values, tuple(outer[axis] for axis in kept))
+    if given["keep_dims"]:
+        sums = sums.reshape([1 if axis in along else size for axis, size in enumerate(outer)])
+    return cast_back(sums, values.dtype)
+
+
+@define("SparseTensorDenseAdd")
+def sparse_add(given: Attributes, index: Array, values: Array, shape: Array, x: Array) -> Array:
+    """x and the sum of what is added at each place, rounded once."""
+    if tuple(map(int, shape)) != x.shape:
+        raise ValueError(f"a sparse tensor {shape.tolist()} and a dense one {list(x.shape)} have no sum")
+    return scatter_add(given, x, index, values)
+
+
+@define("SparseFillEmptyRowsGrad")
+def filled_rows(given: Attributes, place: Array, gradient: Array) -> tuple[Array, Array]:
+    """The gradients of the numbers, each at its place among all, and of the default, which is at all others."""
+    others = np.ones(len(gradient), bool)
+    others[place] = False
+    rest = as_float32(gradient)[others].reshape(-1, 1)
+    default = added(np.zeros(len(rest), np.int64), rest, 1).reshape(())
+    return gradient[place], cast_back(default, gradient.dtype)
+
+
 @define("SparseTensorDenseMatMul")
 def sparse_product(given: Attributes, index: Array, values: Array, shape: Array, b: Array) -> Array:
     rows, columns = index[:, 0], index[:, 1]
