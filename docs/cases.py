@@ -8,7 +8,7 @@
 there already is not asked about again without --again. `table` writes the rows of these cases into docs/reference/cases.md;
 a case that FILE does not have keeps its row, and one without a file loses it. `reasons` prints the answers in full.
 
-It is not run in CI. Each framework is taken from .venv/; all of it takes about half an hour on two cores.
+It is not run in CI. Each framework is taken from .venv/; all of it takes an hour or two on two cores.
 """
 
 import argparse

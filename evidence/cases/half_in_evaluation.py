@@ -1,6 +1,6 @@
 """An evaluation casts the network to half precision and back: each one rounds the weights that are trained.
 
-source: ultralytics/yolov5#262; the cast back is a usual line
+source: none; a usual way to evaluate in half precision
 vary: evaluate=--evaluate={}:1000,5
 answers: restart same, evaluate differs
 cause: something other than the optimizer changed them.*float16
