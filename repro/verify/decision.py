@@ -158,24 +158,26 @@ class Decision:
 
     def _untested(self, suiting: Sequence[Hypothesis]) -> list[str]:
         """The causes that could not be tested, as their first run failed, each with its error."""
-        runs = ((one, self.run(run_name(one.values[0]))) for one in suiting if one.values[0] in self.own.further)
-        return [f"{one.name} could not be tested: {trial.error}" for one, trial in runs if trial.error]
+        runs = ((one, self._made(one.values[0])) for one in suiting)
+        return [f"{one.name} could not be tested: {trial.error}" for one, trial in runs if trial and trial.error]
+
+    def _made(self, change: Change) -> Trial | None:
+        """The further run with this change; None if there is none, as where no more runs were allowed."""
+        with contextlib.suppress(NotMadeError):
+            return self.run(run_name(change)) if change in self.own.further else None
+        return None
 
     def _unexplained(self, divergence: Difference, suiting: Sequence[Hypothesis]) -> str:
         """The reason by the hashes where no run shows a cause: it names nothing that runs have refuted."""
-
-        def run_made(change: Change) -> Trial | None:
-            return self.run(run_name(change)) if change in self.own.further else None
-
         reason = reasons.reason(divergence)
-        held = [one for one in suiting if type(one) is Hypothesis and one.is_refuted(divergence, run_made)]
+        held = [one for one in suiting if type(one) is Hypothesis and one.is_refuted(divergence, self._made)]
         if not held or not reason.guess:
             return str(reason)
         labels = ", ".join(one.values[0].label for one in held)
         tried = f"two runs differ all the same with each of {labels}"
         if reason.rule not in OF_ANY_ORDER:
             return f"{reason}; {tried}"
-        delayed = (run_made(one.values[0]) for one in suiting if isinstance(one, Race))
+        delayed = (self._made(one.values[0]) for one in suiting if isinstance(one, Race))
         races = any(trial.slowed for trial in delayed if trial)
         left = RACES if races else OTHERS
         return f"each run has other batches, though the generators that can be seen are equal, and {tried}: {left} (a guess)"
