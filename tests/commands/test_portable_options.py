@@ -102,17 +102,17 @@ STEPS = str(PROGRAMS / "portable_steps.py")
 @pytest.mark.deep
 def test_a_network_has_the_same_bits_with_any_number_of_threads(tmp_path: Path) -> None:
     """Of PyTorch itself: a worker computes, too, an operation is run natively, and another process is observed."""
-    train = ("--", interpreter("pytorch"), STEPS, "--factors")
-    through = ended(started(ROOT, "portable", "--allow=geqrf", *train, "--workers=1", threads="1", cwd=tmp_path))
+    train = ("--", interpreter("pytorch"), STEPS, "--histogram")
+    through = ended(started(ROOT, "portable", "--allow=histogram", *train, "--workers=1", threads="1", cwd=tmp_path))
     assert through.returncode == 0, through.stderr
     assert re.search(
-        r"\d+ operations of \d+ kinds \(PyTorch 2\S+, 2 processes\); run natively: geqrf$", through.stderr.strip()
+        r"\d+ operations of \d+ kinds \(PyTorch 2\S+, 2 processes\); run natively: histogram$", through.stderr.strip()
     )
     refused = ended(started(ROOT, "record", "--to=a", "--portable", *train, threads="2", cwd=tmp_path))
     assert refused.returncode == 1 and refused.stdout == through.stdout
     error, computed, seen = refused.stderr.splitlines()[-3:]
-    assert re.search(rf"geqrf of float32 \[.*\] at {re.escape(STEPS)}:\d+: it has no portable form; ", error)
-    assert error.endswith('or run it natively with --allow geqrf, or in a script with enable(allow=["geqrf"])')
+    assert re.search(rf"histogram of float32 \[.*\] at {re.escape(STEPS)}:\d+: it has no portable form; ", error)
+    assert error.endswith('or run it natively with --allow histogram, or in a script with enable(allow=["histogram"])')
     assert computed.startswith("repro portable: ") and "run natively" not in computed
     assert seen.startswith("repro: 3 steps observed (torch 2.")
 

@@ -20,7 +20,7 @@ def drawn(folder: Path, change: str, *words: str, python: str | Path = sys.execu
     (folder / "steps").mkdir(parents=True, exist_ok=True)
     own = {"PYTHONPATH": str(SITE), "REPRO_CHANGES": change, "REPRO_OBSERVE": str(folder)}
     done = subprocess.run(
-        [python, PROGRAM, *words], env=os.environ | own, capture_output=True, text=True, check=True, timeout=60
+        [python, PROGRAM, *words], env=os.environ | own, capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stderr == ""
     return done.stdout

@@ -60,7 +60,7 @@ class Rows(torch.utils.data.Dataset):
         return 1
 
     def __getitem__(self, _: int) -> Tensor:
-        return torch.geqrf(X)[1]  # WORKER
+        return torch.histogram(X, 4)[0]  # WORKER
 
 
 def worker() -> str:
@@ -77,7 +77,7 @@ def without_a_file(text: str) -> str:
 def source_that_is_gone() -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"
-        path.write_text("def run(x):\n    return x.geqrf()\n")
+        path.write_text("def run(x):\n    return x.histogram(4)\n")
         spec = util.spec_from_file_location("program", path)
         module = util.module_from_spec(spec)  # type: ignore[arg-type]
         spec.loader.exec_module(module)  # type: ignore[union-attr]
@@ -163,16 +163,18 @@ def allowed_layouts() -> list[Any]:
 def main() -> None:
     enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
     results = {
-        "forward": refused(lambda: torch.geqrf(X)),  # HERE
+        "forward": refused(lambda: torch.histogram(X, 4)),  # HERE
         "complex": refused(lambda: torch.linalg.cholesky(X.to(torch.complex64))),
         "sparse": refused(lambda: torch.sparse.softmax(X.to_sparse(), 1)),
         "transform": refused(lambda: torch.fft.rfft(torch.zeros(2**23 + 1))),
-        "library": refused(lambda: torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(3, 3))),  # LIBRARY
+        "library": refused(lambda: torch.histogramdd(X, (2, 2, 2))),  # LIBRARY
         "backward": backward(False),
         "anomaly": backward(True),
         "worker": worker(),
-        "command line": without_a_file(f"{enabling}torch.geqrf(torch.eye(2))"),
-        "cell": without_a_file(f"{enabling}exec(compile('torch.geqrf(torch.eye(2))', '<ipython-input-3>', 'exec'))"),
+        "command line": without_a_file(f"{enabling}torch.histogram(torch.eye(2), 4)"),
+        "cell": without_a_file(
+            f"{enabling}exec(compile('torch.histogram(torch.eye(2), 4)', '<ipython-input-3>', 'exec'))"
+        ),
         "source that is gone": source_that_is_gone(),
         "kinds": kinds(),
         "layouts": layouts(),

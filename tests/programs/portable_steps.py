@@ -1,6 +1,6 @@
 """A few steps of a small network that knows nothing of us; prints the SHA-256 of its weights.
 
-Sums are long enough to be split among threads. `--workers` are those of the DataLoader, `--factors` uses an operation that
+Sums are long enough to be split among threads. `--workers` are those of the DataLoader, `--histogram` uses an operation that
 has no portable form.
 """
 
@@ -27,7 +27,7 @@ def collate(samples: list) -> list:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--factors", action="store_true")
+    parser.add_argument("--histogram", action="store_true")
     options = parser.parse_args()
     model = nn.Sequential(nn.Linear(500, 200), nn.GELU(), nn.Linear(200, 10))
     with torch.no_grad():
@@ -41,8 +41,8 @@ def main() -> None:
         optimizer.step()
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
     print(hashlib.sha256(weights).hexdigest(), flush=True)
-    if options.factors:
-        torch.geqrf(next(model.parameters()))
+    if options.histogram:
+        torch.histogram(next(model.parameters()).detach(), 4)
 
 
 if __name__ == "__main__":

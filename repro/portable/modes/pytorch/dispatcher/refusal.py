@@ -11,8 +11,6 @@ REMEDIES = {
     "fft": "transform frames that overlap",
     "linalg": ONCE,
     "cholesky": ONCE,
-    "geqrf": ONCE,
-    "ormqr": ONCE,
     "triangular_solve": ONCE,
     "sparse": "use a dense tensor",
     "to_sparse": "use a dense tensor",
