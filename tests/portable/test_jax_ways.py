@@ -1,6 +1,7 @@
 """Ways by which a JAX program computes, and what it seldom asks for: repro.portable.modes.jax."""
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ def test_incomplete_gamma_and_beta_functions_are_rounded_once(edges: dict[str, A
     assert edges["incomplete"].keys() == {"igamma", "igammac", "betainc"}
     assert max(edges["incomplete"].values()) < 1.01
     assert edges["slopes_next_to_zero"] == [0.0] * 6
+    assert edges["slopes_at_infinity"][:2] == [0.0, 0.0] and math.isnan(edges["slopes_at_infinity"][2])
     assert edges["shares_at_edges"] == [[1.0, 1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0]]
 
 

@@ -9,13 +9,14 @@ _SIGNIFICANDS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _GROUPS = [
     # random numbers; which number of a window gets a gradient, where one is NaN; a step at 0, which the framework's exp x - 1
     # moves; numbers below 2^-126, which Keras makes of float64; indices that sums of infinities choose; quotients by numbers
-    # above 2^1022, whose reciprocals the framework takes for 0
+    # above 2^1022, whose reciprocals the framework takes for 0; vectors beyond the rank; the framework's incomplete gamma
+    # function of parameters near 0 and of 1e30, which is 2e-27 where it should be 0.5
     (
         RANDOM,
         """
         Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random*
         MaxPool*Grad*special Selu*range?gradients keras.ops.geomspace*special keras.*sparsemax*special
-        SqrtGrad*float64*range
+        SqrtGrad*float64*range keras.ops.svd Igamma*range*
     """,
     ),
     # the framework's float64 errs by as much, see limits_pytorch.py
@@ -25,6 +26,11 @@ _GROUPS = [
         Digamma*float64* Lgamma*gradients tf.math.digamma*float64* tf.math.lgamma*gradients
     """,
     ),
+    # it errs by 5e-14, also of results that are smaller; it has numbers for NaN beside 0, -1 beside 0, and two infinite numbers
+    (replace(FUNCTION, ulps=2.0**10, least=2.0**-44, spreads=True, overflows=True), "Igamma*float64*"),
+    (replace(FUNCTION, spreads=True), "Igamma* tf.math.igamma*"),
+    # infinite, where the framework has NaN
+    (replace(FUNCTION, poles=True), "Polygamma tf.math.polygamma"),
     (replace(FUNCTION, ulps=2.0**16), "Ndtri*float64*gradients tf.math.ndtri*float64*gradients"),
     # 1 / x of a number below 2^-1022, where the framework has NaN; its gradient is -K0 - K1 / x
     (replace(FUNCTION, ulps=4, overflows=True), "BesselK1*float64*range*"),
@@ -45,7 +51,10 @@ _GROUPS = [
     (RANDOM, "Svd*gradients SelfAdjoint*gradients tf.linalg.svd*gradients tf.linalg.eig*gradients"),
     (
         replace(PRODUCT, share=2.0**-6, signed=False, spreads=True, overflows=True),
-        "Svd SelfAdjointEigV2 MatrixSolveLs tf.linalg.svd tf.linalg.eig* tf.linalg.pinv tf.linalg.matrix_rank",
+        """
+        Svd SelfAdjointEigV2 MatrixSolveLs tf.linalg.svd tf.linalg.eig* tf.linalg.pinv tf.linalg.matrix_rank
+        keras.ops.lstsq keras.ops.pinv keras.ops.matrix_rank
+    """,
     ),
     # NaN in a group
     (replace(FUNCTION, spreads=True), "keras.ops.qr*special Qr*special"),

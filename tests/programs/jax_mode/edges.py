@@ -78,6 +78,12 @@ def slopes_next_to_zero() -> list[float]:
         return [y for x in given for y in jax.jit(lax.igamma_grad_a)(np.full_like(x, 0.5), x).tolist()]
 
 
+def slopes_at_infinity() -> list[float]:
+    """The derivative of igamma with respect to its parameter, where that, x, or both are infinite."""
+    a, x = np.array([[np.inf, 2.0, np.inf], [2.0, np.inf, np.inf]], np.float32)
+    return np.asarray(lax.igamma_grad_a(a, x)).tolist()
+
+
 def incomplete() -> dict[str, float]:
     """The largest relative error of incomplete gamma and beta functions, in units of 2^-24."""
     a, b = (np.exp(3 * RANDOM.standard_normal(3000)).astype(np.float32) for _ in range(2))
@@ -135,7 +141,16 @@ def main() -> None:
         json.dumps(
             {
                 case.__name__: case()
-                for case in (empty, repeated, slopes_next_to_zero, incomplete, shares_at_edges, integers, exported)
+                for case in (
+                    empty,
+                    repeated,
+                    slopes_next_to_zero,
+                    slopes_at_infinity,
+                    incomplete,
+                    shares_at_edges,
+                    integers,
+                    exported,
+                )
             }
         )
     )

@@ -181,12 +181,13 @@ def _of_domain(xp: Backend, a: Array, x: Array, edge: Array) -> Array:
 
 
 def igamma_slope(xp: Backend, a: Array, x: Array, bits: int = 53) -> Array:
-    """The derivative of igamma with respect to a."""
+    """The derivative of igamma with respect to a: 0 where one of them is infinite."""
     usual, some, point = _usual(xp, a, x)
     parts = _parts(xp, some, point)
     y = -(parts.density * some / point * parts.slope)
     y = xp.where(point < TINY, parts.density * parts.first, y)
-    return xp.where(usual, y, xp.where((x == 0.0) & (a > 0.0), 0.0, xp.nan))
+    edge = (a > 0.0) & ((x == 0.0) | (a < xp.inf) & (x == xp.inf) | (a == xp.inf) & (x > 0.0) & (x < xp.inf))
+    return xp.where(usual, y, xp.where(edge, 0.0, xp.nan))
 
 
 def gamma_slope(xp: Backend, a: Array, x: Array, bits: int = 53) -> Array:
