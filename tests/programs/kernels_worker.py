@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from programs.guards import SIDES, copied, guarded
 from repro.portable.kernels import machine, pairs, products
 from repro.portable.kernels.contraction import Sums, in_float64
-from repro.portable.kernels.convolution import ONE, Convolution, forward, grad_images, grad_weight, in_rows
+from repro.portable.kernels.convolution import ONE, Convolution, Part, forward, grad_images, grad_weight, in_rows
 from repro.portable.kernels.machine import ADDRESS, I64, VOID, Kernel, Loop
 from repro.portable.numbers.constants import BELOW_TINY
 
@@ -65,10 +65,42 @@ def sums_of_products() -> Iterator[Case]:
         yield from sum_of_products(f"convolution, {name}", part.sums, image, weight)
         part = grad_weight(in_rows(image), in_rows(gradient), weight, how, 1)
         yield from sum_of_products(f"of its weight, {name}", part.sums, image, gradient)
+        given = in_rows(image), in_rows(weight), how
+        yield from rounded_sums(f"rounded, {name}", forward, given, gradient, layout, image, weight)
+        if how.stride == ONE:
+            given = in_rows(gradient), weight, image, how, True
+            taps = (3 * 2 * inputs * weight[0],)
+            images = rounded_sums(f"of its images, rounded, {name}", only_part, given, image, layout, gradient, taps)
+            yield from images
         for dtype, last in ((np.float64, False), (np.int16, True)):
             for part in grad_images(in_rows(gradient), weight, image, how, last):
                 taps = part.sums.axes[-3].size * part.sums.axes[-2].size * weight[0] * inputs
                 yield from sum_of_products(f"of its images, {name}", part.sums, gradient, (taps,), [dtype])
+
+
+def only_part(*given: Any) -> Part:
+    (part,) = grad_images(*given)
+    return part
+
+
+def rounded_sums(
+    name: str, made: Callable[..., Part], given: Any, result: tuple[int, ...], layout: str, *shapes: tuple[int, ...]
+) -> Iterator[Case]:
+    """Sums in units of each sample, and with a number for each channel added, rounded; the second sample is NaN."""
+    units, plus = (
+        np.reshape(numbers, [-1 if each == axis else 1 for each in layout])
+        for axis, numbers in (
+            ("B", np.ldexp(1.0, -60 - np.arange(result[layout.index("B")]) % 40)),
+            ("C", (RANDOM.standard_normal(result[layout.index("C")]) * 1e-20).astype(np.float32)),
+        )
+    )
+    units.flat[1] = np.nan
+    for finish in ([units], [units, plus]):
+        sums = made(*given, tuple(in_rows(each.shape).broadcast() for each in finish)).sums
+        for case, kernel, operands, exact in sum_of_products(name, sums, *shapes):
+            expected = (exact.reshape(result) * units + (plus if len(finish) == 2 else 0)).astype(np.float32)
+            expected[abs(expected) <= BELOW_TINY] = 0
+            yield f"{case}, {len(finish)}", kernel, [*operands, *finish], expected.reshape(exact.shape)
 
 
 def result_sizes(how: Convolution) -> tuple[int, int]:

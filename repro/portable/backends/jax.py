@@ -67,7 +67,8 @@ class JAX(Defaults):
 
     matmul, rounded_matmul = xla.matmul, xla.rounded_matmul
     convolve, convolve_with = xla.convolve, xla.convolve_with
-    convolve_back = xla.convolve_back
+    convolve_back, rounded_convolve = xla.convolve_back, xla.rounded_convolve
+    rounded_convolve_back = xla.rounded_convolve_back
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 from repro.portable import kernels
 from repro.portable.definitions import convolution, slices
 from repro.portable.definitions.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
+from repro.portable.definitions.defaults import Defaults
 from repro.portable.definitions.grids import check_length
 from repro.portable.definitions.xp import Array, Axes, XlaBackend
 
@@ -65,3 +66,15 @@ def convolve_back(xp: XlaBackend, g: Array, w: Array, image: Axes, *how: Any) ->
         return convolution.convolve_back(xp, g, w, image, *how)
     check_length(math.prod(w.shape[:3]))
     return xp.spread(xp.f64(g), xp.permute(xp.f64(w), OUTPUTS_LAST))
+
+
+def rounded_convolve(xp: XlaBackend, q: Array, w: Array, unit: Array, plus: Array | None, *how: Any) -> Array:
+    if "float32" in str(q.dtype):
+        return Defaults.rounded_convolve(xp, q, w, unit, plus, *how)
+    return calls.convolve(xp, q, w, Convolution(*how), *([unit] if plus is None else [unit, plus]))
+
+
+def rounded_convolve_back(xp: XlaBackend, g: Array, w: Array, image: Axes, unit: Array, *how: Any) -> Array:
+    if "float32" in str(g.dtype) or how[0] != (1, 1):  # of several parts
+        return Defaults.rounded_convolve_back(xp, g, w, image, unit, *how)
+    return calls.convolve_back(xp, g, w, image, Convolution(*how), unit)

@@ -14,6 +14,7 @@ from repro.portable.definitions.grids import (
     quantize,
     scaled,
     sliced,
+    unit_of,
 )
 from repro.portable.definitions.xp import Backend
 from repro.portable.numbers.constants import BITS
@@ -33,9 +34,9 @@ def _forward(
     w, s = quantize(xp, weight, (0, 1, 2, 3))
     work = math.prod(weight.shape) * math.prod(x.shape) // x.shape[layout.index("C")]
     q, w = xp.operands(q, w, work=work, groups=groups, layout=layout)
-    y = xp.convolve(q, w, stride, padding, dilation, groups, layout)
     plus = None if bias is None else along("C", xp, bias, layout)
-    return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus)), (q, p, w, s)
+    unit = unit_of(xp, 2 * BITS, p, s)
+    return xp.rounded_convolve(q, w, unit, plus, stride, padding, dilation, groups, layout), (q, p, w, s)
 
 
 def _backward(
@@ -55,8 +56,8 @@ def _backward(
     grad_x = grad_weight = grad_bias = None
     if needs[0]:
         g, r = quantize(xp, gradient, all_but("B", layout))
-        total = xp.convolve_back(xp.operand_like(g, w), w, shapes[0], stride, padding, dilation, groups, layout)
-        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+        how = stride, padding, dilation, groups, layout
+        grad_x = xp.rounded_convolve_back(xp.operand_like(g, w), w, shapes[0], unit_of(xp, 2 * BITS, r, s), *how)
     if needs[1]:
         h, r = quantize(xp, gradient * p, all_but("C", layout), batch=True)
         total = xp.convolve_with(q, xp.operand_like(h, w), shapes[1], stride, padding, dilation, groups, layout)
@@ -185,8 +186,10 @@ def planar_forward(
     how = stride, padding, dilation, groups, PLANAR
     (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
     q, w = operands(xp, q, w, work=_work(x, weight), groups=groups, layout=PLANAR)
-    y = product_of_slices(lambda a, b: xp.convolve(a, b, *how), q, w)
     plus = None if bias is None else along("C", xp, bias, PLANAR)
+    if len(q) == 1:
+        return xp.rounded_convolve(q[0], w[0], unit_of(xp, 2 * BITS, p, s), plus, *how)
+    y = product_of_slices(lambda a, b: xp.convolve(a, b, *how), q, w)
     return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
 
 
@@ -209,9 +212,7 @@ def planar_backward(
     grad_x = grad_weight = None
     if needs[0]:
         g, r = _images(xp, gradient, slices)
-        g = [xp.operand_like(each, w[0]) for each in g]
-        total = product_of_slices(lambda a, b: xp.convolve_back(a, b, tuple(x.shape), *how), g, w)
-        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+        grad_x = _images_back(xp, [xp.operand_like(each, w[0]) for each in g], w, tuple(x.shape), (r, s), how)
     if needs[1]:
         grad_weight = _grad_taps(xp, q, gradient * p, w[0], weight, how, slices)
     return grad_x, grad_weight
@@ -224,8 +225,7 @@ def transposed_forward(
     how = stride, padding, dilation, groups, PLANAR
     (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
     q, w = operands(xp, q, w, work=0, groups=groups, layout=PLANAR)
-    y = product_of_slices(lambda a, b: xp.convolve_back(a, b, image, *how), q, w)
-    return xp.r32(scaled(xp, y, 2 * BITS, p, s))
+    return _images_back(xp, q, w, image, (p, s), how)
 
 
 def transposed_backward(
@@ -251,6 +251,14 @@ def transposed_backward(
     if needs[1]:
         grad_weight = _grad_taps(xp, g, x * r, w[0], weight, how, slices)
     return grad_x, grad_weight
+
+
+def _images_back(xp: Backend, g, w, image, scales, how):
+    """The gradient with respect to images of this shape, of operands in slices, rounded."""
+    if len(g) == 1:
+        return xp.rounded_convolve_back(g[0], w[0], image, unit_of(xp, 2 * BITS, *scales), *how)
+    total = product_of_slices(lambda a, b: xp.convolve_back(a, b, image, *how), g, w)
+    return xp.r32(scaled(xp, total, 2 * BITS, *scales))
 
 
 def _images(xp: Backend, x, slices: int):

@@ -8,7 +8,7 @@ import numpy as np
 
 from repro.portable.definitions.grids import grids
 from repro.portable.definitions.ranks import SINGLE_PROCESS
-from repro.portable.definitions.xp import Array, Backend
+from repro.portable.definitions.xp import Array, Axes, Backend
 
 
 class Defaults:
@@ -52,6 +52,13 @@ class Defaults:
 
     def operand_like(self: Backend, a: Array, b: Array) -> Array:
         return self.cast(a, b.dtype)
+
+    def rounded_convolve(self: Backend, q: Array, w: Array, unit: Array, plus: Array | None, *how: Any) -> Array:
+        y = self.convolve(q, w, *how)
+        return self.r32(y * unit if plus is None else self.multiply_add(y, unit, self.f64(plus)))
+
+    def rounded_convolve_back(self: Backend, g: Array, w: Array, image: Axes, unit: Array, *how: Any) -> Array:
+        return self.r32(self.convolve_back(g, w, image, *how) * unit)
 
     def transpose(self, x: Array) -> Array:
         return x.swapaxes(-1, -2)

@@ -80,11 +80,12 @@ def scaled(xp: Backend, total: Array, bits: int, *scales: Array, plus: Array | N
 
     And `plus`, float32 numbers, added, which rounds once.
     """
-    unit = _unit(xp, bits, *scales)
+    unit = unit_of(xp, bits, *scales)
     return total * unit if plus is None else xp.multiply_add(total, unit, xp.f64(plus))
 
 
-def _unit(xp: Backend, bits: int, *scales: Array) -> Array:
+def unit_of(xp: Backend, bits: int, *scales: Array) -> Array:
+    """2^-bits times powers of two, float64."""
     unit = xp.f64(scales[0]) * 2.0**-bits
     for scale in scales[1:]:
         unit = unit * xp.f64(scale)
@@ -137,7 +138,7 @@ def rounded_product(xp: Backend, a: Array, b: Array, *scales: Array, plus: Array
     if "int16" not in str(a.dtype):
         return xp.r32(scaled(xp, product(xp, a, b), 2 * BITS, *scales, plus=plus))
     check_length(a.shape[-1])
-    return xp.rounded_matmul(a, b, _unit(xp, 2 * BITS, *scales), plus)
+    return xp.rounded_matmul(a, b, unit_of(xp, 2 * BITS, *scales), plus)
 
 
 def check_length(terms: int, bits: int = 2 * BITS) -> None:

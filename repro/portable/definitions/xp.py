@@ -127,6 +127,12 @@ class Backend(Protocol):
     def convolve_back(self, g: Array, w: Array, image: Axes, *how: Any) -> Array:
         """The gradient with respect to images of this shape, float64, exact."""
 
+    def rounded_convolve(self, q: Array, w: Array, unit: Array, plus: Array | None, *how: Any) -> Array:
+        """The convolution times a unit, float64, and `plus`, float32, added: float32, rounded once. Both broadcast."""
+
+    def rounded_convolve_back(self, g: Array, w: Array, image: Axes, unit: Array, *how: Any) -> Array:
+        """The gradient with respect to images of this shape times a unit, float64, which broadcasts: float32, rounded."""
+
     # --- shapes -------------------------------------------------------------------------------------------------------
 
     def reshape(self, x: Array, shape: Sequence[int], /) -> Array:

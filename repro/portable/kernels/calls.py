@@ -8,7 +8,7 @@ from repro.portable.definitions.convolution import OUTPUTS_LAST
 from repro.portable.definitions.xp import XlaBackend
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import in_float64
-from repro.portable.kernels.convolution import Convolution, Part, forward, grad_images, grad_weight, in_rows
+from repro.portable.kernels.convolution import Convolution, Operand, Part, forward, grad_images, grad_weight, in_rows
 from repro.portable.kernels.pairs import in_pairs
 
 
@@ -25,9 +25,12 @@ def multiply(xp: XlaBackend, a, b, units=None, plus=None):
     return xp.call(products.product(given), dtype, (rows, columns), a, panels, *finish)
 
 
-def convolve(xp: XlaBackend, q, w, conv: Convolution):
-    """Images and [O, h, w, I], of one type -> images, float64."""
-    return _sum(xp, forward(in_rows(q.shape), in_rows(w.shape), conv), q, w)
+def convolve(xp: XlaBackend, q, w, conv: Convolution, *finish):
+    """Images and [O, h, w, I], of one type -> images, float64.
+
+    With units, float64, and what is added, float32, which broadcast: float32, see contraction.Sums.
+    """
+    return _sum(xp, forward(in_rows(q.shape), in_rows(w.shape), conv, _broadcast(finish)), q, w, *finish)
 
 
 def convolve_with(xp: XlaBackend, q, g, shape, conv: Convolution):
@@ -35,14 +38,15 @@ def convolve_with(xp: XlaBackend, q, g, shape, conv: Convolution):
     return _sum(xp, grad_weight(in_rows(q.shape), in_rows(g.shape), tuple(shape), conv, xp.ranks.size), q, g)
 
 
-def convolve_back(xp: XlaBackend, g, w, image, conv: Convolution):
-    """The gradient with respect to images of this shape; stride or dilation must be 1."""
+def convolve_back(xp: XlaBackend, g, w, image, conv: Convolution, *finish):
+    """The gradient with respect to images of this shape; stride or dilation must be 1, and stride with units."""
     (down, across), (rows, columns) = conv.stride, (conv.layout.index(name) for name in "HW")
     order = OUTPUTS_LAST if "int16" in str(w.dtype) else (0, 1, 2, 3)
     gradients = {}
-    for part in grad_images(in_rows(g.shape), tuple(w.shape), tuple(image), conv, order == OUTPUTS_LAST):
+    given = in_rows(g.shape), tuple(w.shape), tuple(image), conv, order == OUTPUTS_LAST
+    for part in grad_images(*given, _broadcast(finish)):
         taps = xp.permute(w[part.weight][:, ::-1, ::-1], order)
-        y = _sum(xp, part, g, taps)
+        y = _sum(xp, part, g, taps, *finish)
         if conv.stride == (1, 1):
             return y
         missing = {rows: -(-image[rows] // down), columns: -(-image[columns] // across)}
@@ -56,6 +60,11 @@ def convolve_back(xp: XlaBackend, g, w, image, conv: Convolution):
     return xp.reshape(y, tuple(shape))[tuple(slice(size) for size in image)]
 
 
-def _sum(xp: XlaBackend, part: Part, images, other):
+def _broadcast(finish) -> tuple[Operand, ...]:
+    """Arrays as operands that have no strides along axes of size 1."""
+    return tuple(in_rows(each.shape).broadcast() for each in finish)
+
+
+def _sum(xp: XlaBackend, part: Part, images, other, *finish):
     made = in_pairs(part.sums) if "int16" in str(images.dtype) else in_float64(part.sums)
-    return xp.call(made, "float64", part.shape, images, other)
+    return xp.call(made, "float32" if finish else "float64", part.shape, images, other, *finish)

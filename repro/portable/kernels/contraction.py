@@ -14,7 +14,8 @@ from functools import cache, reduce
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import F64, I32, I64, Kernel, Loop, splat, started, vector_bits
+from repro.portable.kernels.machine import F32, F64, I32, I64, Kernel, Loop, splat, started, vector_bits
+from repro.portable.numbers.constants import BELOW_TINY
 
 REGISTERS = 12
 """Sums that are made at once, in vectors: of 16 registers that a processor has at least."""
@@ -61,16 +62,22 @@ class Sums:
     kept: int
     limits: tuple[Limit, ...] = ()
     start: int = 0
+    finish: tuple[tuple[int, ...], ...] = ()
+    """The strides of arrays that follow a and b, along the axes, 0 to 2 of them.
+
+    First a power of two, float64, that a sum is multiplied by, then a number, float32, that is added. With one of them
+    the result is rounded as r32 does, float32; with none it is exact, float64.
+    """
 
 
 @cache
 def in_float64(sums: Sums) -> Kernel:
-    """Kernel over arrays a and b, both float64, and the result, float64 of the kept sizes."""
+    """Kernel over arrays a and b, both float64, those that follow, and the result of the kept sizes."""
     return Contraction(sums).kernel()
 
 
 class Contraction:
-    types: tuple[ir.Type, ...] = (F64, F64, F64)
+    operand: ir.Type = F64
     registers = REGISTERS
 
     def __init__(self, sums: Sums) -> None:
@@ -83,7 +90,7 @@ class Contraction:
         a, b = [axis.a for axis in axes], [axis.b for axis in axes]
         kept = self.kept
         out = [math.prod(self.sizes[axis + 1 : kept]) if axis < kept else 0 for axis in range(len(axes))]
-        self.strides, self.starts = (a, b, out), (sums.start, 0, 0)
+        self.strides, self.starts = (a, b, out, *sums.finish), (sums.start, 0, 0, 0, 0)
         self.lanes, self.vector = self._lanes()
         free = self.registers
         if self.vector in range(self.kept) and self.sizes[self.vector] % (2 * self.lanes) == 0:  # two, side by side
@@ -106,7 +113,7 @@ class Contraction:
         One lane, along axis -1, if no axis fits more.
         """
         most = vector_bits() // 64
-        a, b, out = self.strides
+        a, b, out, *_ = self.strides
         choices = [(1, False, False, -1)]
         for axis, size in enumerate(self.sizes):
             in_a_row = {a[axis], b[axis]}
@@ -117,8 +124,10 @@ class Contraction:
         return lanes, vector
 
     def kernel(self) -> Kernel:
-        self.build, function = started(self.types)
-        *self.memory, begin, end = function.args
+        more = (F64, F32)[: len(self.strides) - 3]
+        self.build, function = started([self.operand, self.operand, *more, F32 if more else F64])
+        a, b, *finish, result, begin, end = function.args
+        self.memory = a, b, result, *finish
         self.entry = self.build.block
         self.type = ir.VectorType(F64, self.lanes) if self.lanes > 1 else F64
         steps = {axis: self.tiles.get(axis, self.lanes if axis == self.vector else 1) for axis in range(self.kept)}
@@ -140,7 +149,7 @@ class Contraction:
         self._begin(places)
         self._reduce(self.kept, index)
         for place, total in self.sums.items():
-            self._store(self.build.load(total), self._place(2, index, place))
+            self._store(self.build.load(total), index, place)
 
     def _begin(self, places: Sequence[Place]) -> None:
         """The sums of a tile, 0."""
@@ -153,19 +162,49 @@ class Contraction:
         self.build.store(ir.Constant(type_, None), place)
         return place
 
-    def _store(self, value: ir.Value, where: ir.Value) -> None:
-        build = self.build
-        if self.lanes == 1:
-            build.store(value, where)
-        elif self.vector >= self.kept:
+    def _store(self, value: ir.Value, index: Index, place: Place) -> None:
+        build, where = self.build, self._place(2, index, place)
+        if self.lanes > 1 and self.vector >= self.kept:
             lanes = [build.extract_element(value, I32(lane)) for lane in range(self.lanes)]
-            build.store(reduce(build.fadd, lanes), where)
+            value = reduce(build.fadd, lanes)
+        value = self._finished(value, index, place)
+        if value.type in (F32, F64):
+            build.store(value, where)
         elif self.strides[2][self.vector] == 1:
-            build.store(value, build.bitcast(where, self.type.as_pointer()), align=8)
+            build.store(value, build.bitcast(where, value.type.as_pointer()), align=4)
         else:
             for lane in range(self.lanes):
                 there = build.gep(where, [I64(lane * self.strides[2][self.vector])])
                 build.store(build.extract_element(value, I32(lane)), there)
+
+    def _finished(self, total: ir.Value, index: Index, place: Place) -> ir.Value:
+        """Finishes sums, see Sums.finish."""
+        build = self.build
+        given = [self._beside(operand, total.type, index, place) for operand in range(3, len(self.memory))]
+        if not given:
+            return total
+        unit, *plus = given
+        total = build.fmul(total, unit)
+        for each in plus:
+            total = build.fadd(total, build.fpext(each, total.type))
+        return rounded(build, total)
+
+    def _beside(self, operand: int, type_: ir.Type, index: Index, place: Place) -> ir.Value:
+        """The numbers of an array that follows, for sums of this type."""
+        build, where = self.build, self._place(operand, index, place)
+        if type_ == F64:
+            return build.load(where)
+        step, single = self.strides[operand][self.vector], where.type.pointee
+        if step == 0:
+            return splat(build, build.load(where), self.lanes)
+        row = ir.VectorType(single, self.lanes)
+        if step == 1:
+            return build.load(build.bitcast(where, row.as_pointer()), align=4)
+        values = row(ir.Undefined)
+        for lane in range(self.lanes):
+            each = build.load(build.gep(where, [I64(lane * step)]))
+            values = build.insert_element(values, each, I32(lane))
+        return values
 
     def _reduce(self, axis: int, index: Index) -> None:
         """The loops from a reduced axis on."""
@@ -227,6 +266,19 @@ class Contraction:
             if strides[axis]:
                 offset = build.add(offset, build.mul(value, I64(strides[axis])))
         return build.gep(self.memory[operand], [offset])
+
+
+def rounded(build: ir.IRBuilder, total: ir.Value) -> ir.Value:
+    """Numbers, float64, rounded as r32 does, float32."""
+    vector = isinstance(total.type, ir.VectorType)
+    type_ = ir.VectorType(F32, total.type.count) if vector else F32
+
+    def constant(value: float) -> ir.Value:
+        return type_([value] * total.type.count) if vector else type_(value)
+
+    result = build.fptrunc(total, type_)
+    above, below = build.fcmp_ordered(">=", result, constant(-BELOW_TINY)), constant(BELOW_TINY)
+    return build.select(build.and_(above, build.fcmp_ordered("<=", result, below)), constant(0.0), result)
 
 
 def _divisor(size: int, most: int) -> int:

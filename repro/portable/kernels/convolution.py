@@ -27,6 +27,11 @@ class Operand:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
+    def broadcast(self) -> "Operand":
+        """The operand of which a number along an axis of size 1 is that of all places."""
+        strides = zip(self.shape, self.strides, strict=True)
+        return Operand(self.shape, tuple(stride if size > 1 else 0 for size, stride in strides))
+
 
 @dataclass(frozen=True)
 class Convolution:
@@ -52,8 +57,8 @@ class Part:
 
 
 @cache
-def forward(x: Operand, weight: Operand, conv: Convolution) -> Part:
-    """Images of I G channels and [O G, h, w, I] -> images of O G channels."""
+def forward(x: Operand, weight: Operand, conv: Convolution, finish: tuple[Operand, ...] = ()) -> Part:
+    """Images of I G channels and [O G, h, w, I] -> images of O G channels; `finish`: see contraction.Sums."""
     outputs, height, width, inputs = weight.shape
     check_length(height * width * inputs)
     there = _sizes(x, conv.layout)
@@ -72,6 +77,7 @@ def forward(x: Operand, weight: Operand, conv: Convolution) -> Part:
         conv.stride,
         conv.padding,
         conv.dilation,
+        [_of_images(each, conv.layout, "O", sizes["O"]) for each in finish],
     )
 
 
@@ -105,7 +111,12 @@ def grad_weight(x: Operand, gradient: Operand, shape: Shape, conv: Convolution, 
 
 @cache
 def grad_images(
-    gradient: Operand, shape: Shape, image: Shape, conv: Convolution, outputs_last: bool = False
+    gradient: Operand,
+    shape: Shape,
+    image: Shape,
+    conv: Convolution,
+    outputs_last: bool = False,
+    finish: tuple[Operand, ...] = (),
 ) -> list[Part]:
     """The gradient with respect to images of this shape, with a weight of that; what no part gives is 0.
 
@@ -142,6 +153,7 @@ def grad_images(
             ONE,
             (-row.start, -column.start),
             conv.dilation,
+            [_of_images(each, layout, "I", inputs) for each in finish],
         )
         of_weight = slice(None), slice(row.first, None, conv.stride[0]), slice(column.first, None, conv.stride[1])
         place = {"H": slice(row.pixel, None, conv.stride[0]), "W": slice(column.pixel, None, conv.stride[1])}
@@ -171,6 +183,7 @@ def _part(
     stride: Pair,
     padding: Pair,
     dilation: Pair,
+    finish: Sequence[Axes] = (),
 ) -> Part:
     """The sum of products over the last three axes, x between rows and columns that are not there."""
     own, there = _strides(x, layout), _sizes(x, layout)
@@ -185,7 +198,8 @@ def _part(
     kept = [sizes[name] for name in names[:-3]]
     channels = names.index("G")
     kept[channels : channels + 2] = [kept[channels] * kept[channels + 1]]
-    return Part(Sums(axes, len(names) - 3, limits, start), tuple(kept))
+    more = tuple(tuple(each.get(name, 0) for name in names) for each in finish)
+    return Part(Sums(axes, len(names) - 3, limits, start, more), tuple(kept))
 
 
 # --- strides ----------------------------------------------------------------------------------------------------------
@@ -217,6 +231,12 @@ def _met(x: Operand, inputs: int, conv: Convolution) -> dict[str, int]:
 def _of_weight(weight: Operand, outputs: int) -> Axes:
     own = weight.strides
     return {"G": own[0] * outputs, "O": own[0], "h": own[1], "w": own[2], "I": own[3]}
+
+
+def _of_images(x: Operand, layout: str, channel: str, channels: int) -> Axes:
+    """The strides of images along the axes of a result, whose channels have this name within a group."""
+    own = _strides(x, layout)
+    return own | {channel: own["C"], "G": own["C"] * channels}
 
 
 def _sizes(x: Operand, layout: str) -> dict[str, int]:

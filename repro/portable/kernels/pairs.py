@@ -13,7 +13,7 @@ from functools import cache
 from llvmlite import ir
 
 from repro.portable.kernels.contraction import Contraction, Index, Place, Sums
-from repro.portable.kernels.machine import F64, I16, I32, I64, Kernel, Loop, features, splat, vector_bits
+from repro.portable.kernels.machine import I16, I32, I64, Kernel, Loop, features, splat, vector_bits
 
 PAIRS = 15
 MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
@@ -32,7 +32,7 @@ def widest() -> int:
 
 @cache
 def in_pairs(sums: Sums) -> Kernel | None:
-    """Kernel over arrays a and b, both int16, and the result, float64 of the kept sizes; pairs lie along the last axis.
+    """Kernel over arrays a and b, both int16, and the others of Sums; pairs lie along the last axis.
 
     None where sizes or strides are not fit for it.
     """
@@ -46,12 +46,12 @@ class _Pairs(Contraction):
     In one operand they lie in a row. The other has a vector of each, or both have a vector of pairs.
     """
 
-    types = (I16, I16, F64)
+    operand = I16
     registers = 10
 
     def _lanes(self) -> tuple[int, int]:
         """The lanes, as in Contraction, but -1 where no axis fits. `wide`: the number of sums of pairs made at once."""
-        a, b, out = self.strides
+        a, b, out, *_ = self.strides
         last, size = len(self.sizes) - 1, self.sizes[-1]
         wide = [count for count in (16, 8, 4) if count <= widest()]
         choices = []

@@ -9,9 +9,9 @@ from functools import cache
 
 from llvmlite import ir
 
+from repro.portable.kernels.contraction import rounded
 from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Kernel, Loop, features, splat, started
 from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
-from repro.portable.numbers.constants import BELOW_TINY
 
 ROWS, VECTORS = 4, 2
 """The size of a tile of the result, whose sums are in registers."""
@@ -212,7 +212,4 @@ def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], 
         else:
             address = build.bitcast(build.gep(each, [column]), singles.as_pointer())
             total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
-    result = build.fptrunc(total, singles)
-    above, below = (singles([edge] * lanes) for edge in (-BELOW_TINY, BELOW_TINY))
-    small = build.and_(build.fcmp_ordered(">=", result, above), build.fcmp_ordered("<=", result, below))
-    return build.select(small, singles([0.0] * lanes), result)
+    return rounded(build, total)
