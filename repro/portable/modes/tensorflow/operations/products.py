@@ -12,6 +12,7 @@ from repro.portable.compiler.numpy.copies import contiguous, reshaped
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import products
 from repro.portable.definitions.grids import product_of_slices, scaled
+from repro.portable.kernels.numpy.programs import Unheard
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, Function, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.sums import total
@@ -32,10 +33,11 @@ def product(a: Array, b: Array, slices: int) -> Array:
 def of_any_form(a: Array, b: Array, slices: int) -> Array:
     """product(), where the first factor may be weights: see repro.portable.definitions.products."""
     found = products.are_weights(Backend, a) if a.size and b.size else np.zeros(1, bool)
-    if found.all():
-        return _weighted(a, b, slices)
-    y = product(a, b, slices)
-    return np.where(found, _weighted(a, b, slices), y) if found.any() else y
+    with Unheard():  # other numbers have other kernels
+        if found.all():
+            return _weighted(a, b, slices)
+        y = product(a, b, slices)
+        return np.where(found, _weighted(a, b, slices), y) if found.any() else y
 
 
 def _weighted(a: Array, b: Array, slices: int) -> Array:
