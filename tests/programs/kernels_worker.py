@@ -65,13 +65,12 @@ def sums_of_products() -> Iterator[Case]:
         yield from sum_of_products(f"convolution, {name}", part.sums, image, weight)
         part = grad_weight(in_rows(image), in_rows(gradient), weight, how, 1)
         yield from sum_of_products(f"of its weight, {name}", part.sums, image, gradient)
-        given = in_rows(image), in_rows(weight), how
-        yield from rounded_sums(f"rounded, {name}", forward, given, gradient, layout, image, weight)
+        operands = in_rows(image), in_rows(weight), how
+        yield from rounded_sums(f"rounded, {name}", forward, operands, gradient, layout, image, weight)
         if how.stride == ONE:
             given = in_rows(gradient), weight, image, how, True
-            taps = (3 * 2 * inputs * weight[0],)
-            images = rounded_sums(f"of its images, rounded, {name}", only_part, given, image, layout, gradient, taps)
-            yield from images
+            size = (3 * 2 * inputs * weight[0],)
+            yield from rounded_sums(f"of its images, rounded, {name}", only_part, given, image, layout, gradient, size)
         for dtype, last in ((np.float64, False), (np.int16, True)):
             for part in grad_images(in_rows(gradient), weight, image, how, last):
                 taps = part.sums.axes[-3].size * part.sums.axes[-2].size * weight[0] * inputs
