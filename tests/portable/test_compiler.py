@@ -108,3 +108,26 @@ print(functional.linear(x, x).tolist() == [[4.0] * 3] * 3, compiler.available, "
 
 def test_llvmlite_need_not_be_there() -> None:
     assert python("-c", WITHOUT).split() == ["True", "False", "False"]
+
+
+@pytest.fixture(scope="module")
+def definitions() -> dict[str, Any]:
+    return json.loads(python("tests/programs/without_kernels.py", "amid"))
+
+
+def test_without_kernels_a_network_is_trained_to_the_same_bits() -> None:
+    with_kernels, without = (python("tests/programs/without_kernels.py", "trained", each) for each in ("kernels", "no"))
+    assert json.loads(with_kernels)[0] == json.loads(without)[0]
+
+
+def test_elements_in_blocks_have_the_same_bits(definitions: dict[str, Any]) -> None:
+    assert definitions["blocks"] == [True] * 12
+    assert definitions["calls"] == [2**14, 2**14, 6]
+
+
+def test_what_interrupts_a_definition_without_kernels_is_portable(definitions: dict[str, Any]) -> None:
+    assert definitions["interrupted"] == [True] * 6
+
+
+def test_tensors_are_made_amid_a_definition_without_kernels(definitions: dict[str, Any]) -> None:
+    assert definitions["factories"] == [[0.0, 0.0], [0, 1], [[True, True]], [3.0], [1.0], [True]]

@@ -5,11 +5,10 @@ They are those of repro.portable.definitions.convolution. Where a convolution is
 meets an element of the kernel is moved by whole rows of memory.
 """
 
-import torch
 from torch import Tensor
 
 from repro.portable.backends.pytorch_slices import joined, product, products
-from repro.portable.definitions.convolution import BHWC, patches, placed, plain, reordered
+from repro.portable.definitions.convolution import BHWC, patches, plain, reordered
 from repro.portable.definitions.grids import check_length
 from repro.portable.definitions.slices import LONGEST
 from repro.portable.definitions.xp import Backend
@@ -36,7 +35,7 @@ def convolve_with(xp: Backend, q: Tensor, g: Tensor, shape, *how) -> Tensor:
         total = product(_patches(q, height, width), each.transpose(1, 2))
         return total.view(height, inputs, width, outputs).permute(3, 0, 2, 1)
     meets, _ = _rows(xp, q, (height, width), *how)
-    each = _images(xp, g, how[-1]).flatten(1, 3)
+    each = _images(g, how[-1]).flatten(1, 3)
     check_length(each.shape[1] * xp.ranks.size)
     return product(each.transpose(1, 2), meets).view(outputs, height, width, inputs)
 
@@ -56,15 +55,19 @@ def convolve_back(xp: Backend, g: Tensor, w: Tensor, image, *how) -> Tensor:
                 total[:, :, i : i + rows, j * batch : (j + columns) * batch] += parts[:, i, :, j]
         return joined(total, terms).unflatten(2, (-1, batch))
     stride, padding, dilation, _, layout = how
-    image = tuple(image[layout.index(name)] for name in BHWC)
-    each = _images(xp, g, layout)
+    size = [image[layout.index(name)] for name in BHWC]
+    each = _images(g, layout)
     parts = product(each.flatten(1, 3), w.flatten(2)).view(*each.shape[1:4], height, width, inputs)
-    result = [
-        placed(xp, parts[:, :, :, i, j], image, stride, padding, (i * dilation[0], j * dilation[1]))
-        for i in range(height)
-        for j in range(width)
-    ]
-    return reordered(xp, torch.stack(result).sum(0), BHWC, layout)
+    total = parts.new_zeros(size[0], size[1] + 2 * padding[0], size[2] + 2 * padding[1], inputs)
+    for i in range(height):
+        for j in range(width):
+            rows, columns = (
+                slice(place * hole, place * hole + step * (length - 1) + 1, step)
+                for place, hole, step, length in zip((i, j), dilation, stride, parts.shape[1:3], strict=True)
+            )
+            total[:, rows, columns].add_(parts[:, :, :, i, j])
+    total = total[:, padding[0] : padding[0] + size[1], padding[1] : padding[1] + size[2]]
+    return reordered(xp, total, BHWC, layout)
 
 
 def _matrix(w: Tensor) -> Tensor:
@@ -81,15 +84,15 @@ def _patches(x: Tensor, height: int, width: int) -> Tensor:
     return x.as_strided(shape, (piece, row, channel, column, row, 1)).reshape(slices, height * channels * width, -1)
 
 
-def _images(xp: Backend, x: Tensor, layout: str) -> Tensor:
+def _images(x: Tensor, layout: str) -> Tensor:
     """[S, ...] -> [S, B, H, W, C]."""
-    return torch.stack([reordered(xp, part, layout, BHWC) for part in x])
+    return x.permute(0, *(1 + layout.index(name) for name in BHWC))
 
 
 def _rows(
     xp: Backend, q: Tensor, kernel, stride, padding, dilation, groups: int, layout: str
 ) -> tuple[Tensor, tuple[int, ...]]:
     """The patches that meet a kernel, as rows [S, B * H' * W', h * w * I], and B, H', W'."""
-    images = _images(xp, q, layout)
+    images = _images(q, layout)
     meets = patches(xp, images.flatten(0, 1), kernel, stride, padding, dilation, groups)
     return meets.reshape(len(q), -1, meets.shape[-1]), (images.shape[1], *meets.shape[2:4])

@@ -15,8 +15,26 @@ from repro.portable.kernels import pytorch as compiler
 if compiler.available:
     from repro.portable.kernels.pytorch.sums import multiply
 
+MOST, LEAST = 126, 64
+"""The largest number of a slice; rows and columns of the product that shows if those of int8 are exact."""
 BLOCK = 2**19
 """Numbers of a result that are put together at once: they stay in a processor's caches."""
+
+
+def engine() -> str:
+    """The matmul backend of a CPU without kernels: int8 where its products are fast and exact, else float64; float64 beside a GPU.
+
+    Where oneDNN may not use VNNI it adds products of int8 in 16 bits, which are too few.
+    """
+    has_vnni = getattr(torch.cpu, "_is_vnni_supported", bool)  # of PyTorch 2.6 and later
+    if not (torch.backends.mkldnn.is_available() and has_vnni()) or torch.cuda.device_count():
+        return "float64"
+    threads = torch._C.get_num_threads()
+    torch._C.set_num_threads(1)  # others would not survive a fork
+    largest = torch.full((LEAST, LEAST), MOST, dtype=torch.int8, device="cpu")
+    exact = bool((torch._int_mm(largest, largest) == MOST**2 * LEAST).all())
+    torch._C.set_num_threads(threads)
+    return "int8" if exact else "float64"
 
 
 def cut(q: Tensor, like: torch.dtype) -> Tensor:

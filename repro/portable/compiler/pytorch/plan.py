@@ -16,7 +16,7 @@ from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.nodes import COMPILED, ELEMENTWISE, PLACES, Node, leaves, mapped, nodes_in
-from repro.portable.compiler.pytorch import memory
+from repro.portable.compiler.pytorch import memory, natively
 from repro.portable.compiler.pytorch.tracer import Tracer
 from repro.portable.compiler.tracer import Array
 from repro.portable.kernels import pytorch as compiler
@@ -39,12 +39,12 @@ def run(function: Callable, *arguments: Any, **options: Any) -> Any:
     if torch.compiler.is_compiling():
         return function(Backend, *arguments, **options)
     watched, arguments = memory.watched(), memory.plain(arguments)
-    if watched or not compiler.available:
-        return function(Backend, *arguments, **options)
     tensors: list[Tensor] = []
     key = _key_of(function, arguments, options, tensors)
-    if not all(tensor.is_cpu for tensor in tensors):
+    if watched or not all(tensor.is_cpu for tensor in tensors):
         return function(Backend, *arguments, **options)
+    if not compiler.available:
+        return natively.run(function, arguments, options)
     plan = _plans.get(key)
     if plan is not None and plan.sound:
         return plan.execute(tensors)

@@ -31,4 +31,5 @@ def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
         result = function(xp, *map(xp.f64, arrays), bits=SINGLE, **options)
         return tuple(map(xp.f32, result)) if isinstance(result, tuple) else xp.f32(result)
 
+    definition.of_elements = True  # type: ignore[attr-defined]
     return definition

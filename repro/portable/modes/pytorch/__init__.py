@@ -13,6 +13,7 @@ from collections.abc import Collection
 import torch
 
 from repro.portable import kernels
+from repro.portable.backends import pytorch_slices as slices
 from repro.portable.backends.pytorch import Backend
 from repro.portable.modes.common import switch
 from repro.portable.modes.common.refusal import RefusedError as RefusedError
@@ -46,12 +47,15 @@ class Mode(switch.Mode):
     """Portable numerics in PyTorch."""
 
     def begin(self) -> None:
+        engine = "int16" if kernels.paired() else "float64" if self.elastic else slices.engine()
         registration = Registration(self.allow)
         self.undo.callback(registration.close)
         for given, change in KERNELS:
             self.undo.callback(change, given())
             change(False)
-        self.replace(Backend, "engine", "int16" if kernels.paired() else "float64")
+        if engine == "int8":  # all else that oneDNN has a form of is replaced
+            torch._C._set_mkldnn_enabled(True)
+        self.replace(Backend, "engine", engine)
         # As on a CPU that has no such switch; before, the self-check finds it.
         self.replace(torch, "set_flush_denormal", lambda _: False)
         compilers.install(self.undo)

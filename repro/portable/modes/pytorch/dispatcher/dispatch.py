@@ -8,6 +8,7 @@ Threads, subclasses of tensors and callers in C++ come by here, too.
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch._C import DispatchKey
 from torch._ops import OpOverload
 
+from repro.portable.compiler.pytorch import natively
 from repro.portable.modes.pytorch.dispatcher.refusal import allowed_name, refuse
 from repro.portable.modes.pytorch.dispatcher.tables import Definition, Function, takes_complex, takes_sparse
 from repro.portable.modes.pytorch.dispatcher.types import scalar
@@ -33,6 +35,8 @@ class _Thread(threading.local):
     """True while a definition runs: what it calls is PyTorch's own."""
     before = False
     """True if a definition ran when the garbage collector began."""
+    collector: AbstractContextManager[Any] = nullcontext()
+    """The context of what the garbage collector calls."""
 
 
 thread = _Thread()
@@ -274,7 +278,8 @@ def with_portable_ops(function: Function) -> Function:
     def run(*arguments: Any, **options: Any) -> Any:
         before, thread.inside = thread.inside, False
         try:
-            return function(*arguments, **options)
+            with natively.outside():
+                return function(*arguments, **options)
         finally:
             thread.inside = before
 

@@ -8,11 +8,12 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+from repro.portable.compiler.pytorch import natively
 from repro.portable.modes.pytorch.dispatcher.compilers import replace
 from repro.portable.modes.pytorch.dispatcher.dispatch import thread, with_portable_ops
 
@@ -116,7 +117,8 @@ def _install_tracer(undo: ExitStack, kind: str) -> None:
 def _begin(phase: str, _: Any) -> None:
     """The first callback of a collection; it sees to it that the other one is the last."""
     if phase == "start":
-        thread.before, thread.inside = thread.inside, False
+        thread.before, thread.inside, thread.collector = thread.inside, False, natively.outside()
+        thread.collector.__enter__()
         if gc.callbacks[-1] is not _end:
             gc.callbacks.remove(_end)
             gc.callbacks.append(_end)
@@ -124,4 +126,5 @@ def _begin(phase: str, _: Any) -> None:
 
 def _end(phase: str, _: Any) -> None:
     if phase == "stop":
-        thread.inside = thread.before
+        thread.collector.__exit__(None, None, None)
+        thread.inside, thread.collector = thread.before, nullcontext()

@@ -137,7 +137,7 @@ def install(undo: ExitStack) -> None:
     @wraps(own_set)
     def set_item(self: Tensor, index: Any, value: Any) -> None:
         own_set(self, index, value)  # it raises an error for some kinds of indices
-        if self.dtype in INTEGERS and whole(value, self.dtype) is not value:
+        if self.dtype in INTEGERS and not thread.inside and whole(value, self.dtype) is not value:
             own_set(self, index, whole(value, self.dtype))
 
     @wraps(own_copies)
