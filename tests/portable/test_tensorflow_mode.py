@@ -28,8 +28,8 @@ NAMED = {
 REFUSED = {
     "fft": "RFFT of float32 [8388609]",
     "root": "MatrixSquareRoot of float32 [3, 3]",
-    "branch": "Lu of float32 [3, 3]",
-    "layer": "Lu of float32 [1, 3, 3]",
+    "branch": "MatrixSquareRoot of float32 [3, 3]",
+    "layer": "MatrixSquareRoot of float32 [1, 3, 3]",
     "complex": "MatrixDeterminant of complex128 [1, 1]",
     "complex sparse": "SparseAdd of int64 [1, 2], complex128 [1], int64 [2]",
     "complex sparse graph": "SparseAdd of int64 [None, 2], complex128 [None]",

@@ -192,6 +192,39 @@ def triangular_solve(xp: Backend, a: Array, b: Array, lower: bool, unit: bool = 
     return xp.repeat(size, row, b)
 
 
+def tridiagonal_solve(xp: Backend, below: Array, on: Array, above: Array, b: Array) -> Array:
+    """x [..., N, K] with a x = b, with pivots by size. a has three diagonals [..., N]: before `below` begins, and where `above`
+    ends, it has no column.
+    """
+    size = on.shape[-1]
+    places = xp.counting(b, size)[:, None]
+    none = xp.where(places < 0, b[..., :1], 0.0)
+    right = xp.where(places < size - 1, above[..., None], 0.0)
+    below = below[..., None]
+
+    def eliminated(step: Array, rows: Array) -> Array:
+        """Rows begin at their diagonal: three numbers, and those of b."""
+        top, under, left = xp.at(rows, step, -2), xp.at(rows, step + 1, -2), xp.at(below, step + 1, -2)
+        under = xp.concatenate([left, under[..., :2], under[..., 3:]], -1)
+        larger = abs(left) > abs(top[..., :1])
+        first, second = xp.where(larger, under, top), xp.where(larger, top, under)
+        pivot = first[..., :1]
+        second = second - second[..., :1] / xp.where(pivot == 0.0, 1.0, pivot) * first
+        second = xp.concatenate([second[..., 1:3], second[..., :1] * 0.0, second[..., 3:]], -1)
+        return xp.where(places == step, first, xp.where(places == step + 1, second, rows))
+
+    rows = xp.repeat(size - 1, eliminated, xp.concatenate([on[..., None], right, none, b], -1))
+
+    def solved(number: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
+        x, following, after = state
+        row = xp.at(rows, size - 1 - number, -2)
+        here = (row[..., 3:] - row[..., 1:2] * following - row[..., 2:3] * after) / row[..., :1]
+        return xp.where(places == size - 1 - number, here, x), here, following
+
+    nothing = xp.where(places < 0, b, 0.0)
+    return xp.repeat(size, solved, (nothing, nothing[..., :1, :], nothing[..., :1, :]))[0]
+
+
 def cholesky_solve(xp: Backend, factor: Array, b: Array) -> Array:
     """x with L L^T x = b."""
     x = triangular_solve(xp, factor, b, lower=True)

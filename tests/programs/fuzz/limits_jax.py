@@ -118,7 +118,7 @@ _GROUPS = [
         PRODUCT,
         """
         lax.batch_matmul lax.conv lax.conv_general_dilated lax.conv_general_dilated_local lax.conv_transpose lax.dot
-        lax.conv_general_dilated_patches lax.conv_with_general_padding lax.dot_general
+        lax.conv_general_dilated_patches lax.conv_with_general_padding lax.dot_general lax.ragged_dot lax.ragged_dot_general
         jnp.dot jnp.einsum jnp.inner jnp.kron jnp.matmul jnp.matvec jnp.outer jnp.tensordot jnp.vdot jnp.vecdot jnp.vecmat
         jnp.convolve jnp.correlate jnp.polydiv jnp.polyfit jnp.corrcoef jnp.cov jnp.polymul jnp.polyval jnp.cross
         jnp.linalg.cross jnp.linalg.matmul jnp.linalg.matrix_power jnp.linalg.multi_dot jnp.linalg.outer jnp.linalg.tensordot

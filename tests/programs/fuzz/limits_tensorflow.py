@@ -15,7 +15,7 @@ _GROUPS = [
         RANDOM,
         """
         Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random*
-        MaxPool*Grad*special Selu*range?gradients keras.ops.geomspace*special keras.*sparsemax*special
+        MaxPool*Grad*special Dilation2D*special Dilation2D*gradients Selu*range?gradients keras.ops.geomspace*special keras.*sparsemax*special
         SqrtGrad*float64*range keras.ops.svd Igamma*range*
     """,
     ),
@@ -57,11 +57,13 @@ _GROUPS = [
     """,
     ),
     # NaN in a group
-    (replace(FUNCTION, spreads=True), "keras.ops.qr*special Qr*special"),
+    (replace(FUNCTION, spreads=True), "keras.ops.qr*special Qr*special QuantizeAndDequantize*special"),
+    # a number between two of the grid may become either
+    (replace(FUNCTION, share=2.0**-6, native=True), "FakeQuant* QuantizeAndDequantize*"),
     (
         PRODUCT,
         """
-        MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
+        MatMul SparseMatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
         tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax*gradients tf.nn.batch_normalization tf.nn.*moments
         tf.math.reduce_std tf.math.reduce_variance tf.image.sobel_edges tf.sparse.*gradients tf.linalg.mat[mv]* tf.linalg.tensordot tf.linalg.einsum
         keras.layers.* keras.losses.*gradients keras.ops.*normalization keras.ops.*dot keras.ops.inner keras.ops.outer
@@ -84,7 +86,7 @@ _GROUPS = [
     (
         replace(SUM, share=2.0**-18, overflows=True, single=True),
         """
-        ResizeBilinear* ScaleAndTranslate* CropAndResize* ImageProjective* AdjustContrastv2 AdjustSaturation AdjustHue
+        ResizeBilinear* ResizeArea ScaleAndTranslate* CropAndResize* ImageProjective* AdjustContrastv2 AdjustSaturation AdjustHue
         tf.image.* LinSpace Range RaggedRange keras.ops.linspace keras.ops.*space
     """,
     ),
@@ -95,7 +97,7 @@ _GROUPS = [
         tf.math.l2_normalize tf.nn.l2_* tf.linalg.*norm* keras.*softmax keras.losses.* keras.ops.*norm* keras.ops.*crossentropy
         keras.ops.cdist keras.ops.segment* keras.*sparsemax tf.nn.ctc*
         Sum Mean Cumsum CumulativeLogsumexp Prod Cumprod AvgPool* Segment* UnsortedSegment* SparseSegment* *ScatterN* *Scatter[ASNU]*
-        SparseTensorDenseAdd SparseReduceSum SparseFillEmptyRowsGrad
+        SparseTensorDenseAdd SparseReduceSum* SparseFillEmptyRowsGrad Cross keras.ops.cross Lu Tridiagonal* Dilation2DBackprop*
         *Bincount BiasAddGrad MaxPool* MirrorPadGrad AddN Accumulate* Gather* ResourceApply* ResourceGather*
         tf.math.*bincount* tf.math.*cum* tf.math.reduce_* tf.math.segment* tf.math.unsorted* tf.nn.*pool* tf.ragged* tf.signal.*
         keras.ops.*cum* keras.ops.*sum keras.ops.*mean keras.ops.trace keras.ops.trapezoid keras.ops.average keras.ops.*prod

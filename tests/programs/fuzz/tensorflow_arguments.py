@@ -81,6 +81,34 @@ arguments(
 arguments("MatrixSetDiag", lambda d: {"input": d(3, 5, 5), "diagonal": d(3, 5)})
 arguments("MatrixSetDiagV2 MatrixSetDiagV3", lambda d: {"input": d(3, 5, 5), "diagonal": d(3, 4), "k": 1})
 arguments("Cross", lambda d: {"a": d(5, 3), "b": d(5, 3)})
+arguments(
+    "TridiagonalMatMul",
+    lambda d: {"superdiag": d(2, 1, 5), "maindiag": d(2, 1, 5), "subdiag": d(2, 1, 5), "rhs": d(2, 5, 3)},
+)
+
+# --- quantization -----------------------------------------------------------------------------------------------------
+
+arguments("FakeQuantWithMinMaxArgs", lambda d: {"inputs": d.singles(5, 7), "min": -2.5, "max": 1.5})
+arguments(
+    "FakeQuantWithMinMaxArgsGradient",
+    lambda d: {"gradients": d.singles(5, 7), "inputs": d.singles(5, 7), "min": -2.5, "max": 1.5},
+)
+arguments("FakeQuantWithMinMaxVars", lambda d: {"inputs": d.singles(5, 7), "min": -2.5, "max": 1.5})
+arguments(
+    "FakeQuantWithMinMaxVarsGradient",
+    lambda d: {"gradients": d.singles(5, 7), "inputs": d.singles(5, 7), "min": -2.5, "max": 1.5},
+)
+CHANNELS = {"min": [-2.5, -1.0, 0.0], "max": [1.5, 0.0, 3.0]}
+arguments("FakeQuantWithMinMaxVarsPerChannel", lambda d: {"inputs": d.singles(5, 7, 3), **CHANNELS})
+arguments(
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    lambda d: {"gradients": d.singles(5, 7, 3), "inputs": d.singles(5, 7, 3), **CHANNELS},
+)
+arguments(
+    "QuantizeAndDequantizeV2 QuantizeAndDequantizeV3 QuantizeAndDequantizeV4",
+    lambda d: {"input": d(5, 7), **_ends(d), "num_bits": 8, "range_given": d.dtype == "float32"},
+)
+arguments("QuantizeAndDequantizeV4Grad", lambda d: {"gradients": d(5, 7), "input": d(5, 7), **_ends(d)})
 
 # --- images, convolutions, pools --------------------------------------------------------------------------------------
 
@@ -127,7 +155,12 @@ arguments(
     "LRNGrad",
     lambda d: {"input_grads": d(2, 3, 2, 9), "input_image": d(2, 3, 2, 9), "output_image": d(2, 3, 2, 9), "beta": 0.75},
 )
-arguments("Dilation2D", lambda d: {"input": d(2, 9, 8, 3), "filter": d(3, 3, 3), "rates": [1, 1, 1, 1], **PLANE})
+RATES = {"rates": [1, 1, 1, 1], **PLANE}
+arguments("Dilation2D", lambda d: {"input": d(2, 9, 8, 3), "filter": d(3, 3, 3), **RATES})
+arguments(
+    "Dilation2DBackpropInput Dilation2DBackpropFilter",
+    lambda d: {"input": d(2, 9, 8, 3), "filter": d(3, 3, 3), "out_backprop": d(2, 5, 4, 3), **RATES},
+)
 RATIOS = {"pooling_ratio": [1.0, 1.44, 1.73, 1.0], "deterministic": True, "seed": 3, "seed2": 4}
 arguments("FractionalAvgPool FractionalMaxPool", lambda d: {"value": d(2, 9, 8, 3), **RATIOS})
 PATCHES = {"strides": [1, 2, 2, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
@@ -184,6 +217,11 @@ def _pooled_with_places(d: Draw) -> dict[str, Any]:
 
 def _resized(d: Draw) -> dict[str, Any]:
     return {"images": d(2, 9, 8, 3), "size": [5, 13], "half_pixel_centers": True}
+
+
+def _ends(d: Draw) -> dict[str, Any]:
+    """The ends of a range."""
+    return {"input_min": d.tensor(np.array(-2.5)), "input_max": d.tensor(np.array(1.5))}
 
 
 def _boxes(d: Draw) -> dict[str, Any]:

@@ -73,7 +73,7 @@ arguments(
 arguments("SparseTensorDenseMatMul", lambda d: _sparse("a_indices", "a_values", "a_shape", d) | {"b": d(3, 5)})
 arguments("SparseFillEmptyRows", lambda d: _sparse("indices", "values", "dense_shape", d) | {"default_value": d()})
 arguments(
-    "SparseReduceSum SparseReduceMax",
+    "SparseReduceSum SparseReduceMax SparseReduceSumSparse SparseReduceMaxSparse",
     lambda d: _sparse("input_indices", "input_values", "input_shape", d) | {"reduction_axes": [1]},
 )
 arguments("SparseSoftmax", lambda d: _sparse("sp_indices", "sp_values", "sp_shape", d))
@@ -83,6 +83,10 @@ arguments(
     lambda d: _sparse("sp_indices", "sp_values", "sp_shape", d) | {"dense": d(4, 3)},
 )
 arguments("SparseTensorDenseAdd", lambda d: _sparse("a_indices", "a_values", "a_shape", d) | {"b": d(4, 3)})
+arguments(
+    "SparseSparseMaximum SparseSparseMinimum",
+    lambda d: _sparse("a_indices", "a_values", "a_shape", d) | _sparse("b_indices", "b_values", "b_shape", d),
+)
 arguments(
     "SerializeSparse SerializeManySparse", lambda d: _sparse("sparse_indices", "sparse_values", "sparse_shape", d)
 )

@@ -315,5 +315,7 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "householder_product": (array(2, 6, 4), array(2, 4, kind="share")),
     "ormqr": (array(2, 6, 4), array(2, 4, kind="share"), array(2, 6, 3)),
     "lstsq": (array(6, 4), array(6, 3)),
+    "cross": (array(9, 3), array(9, 3)),
+    "tridiagonal_solve": (array(2, 3, 7), array(2, 7, 4)),
 }
 """By name. Images are [B, H, W, C], and weights of convolutions [H, W, C, K]."""

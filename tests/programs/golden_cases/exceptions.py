@@ -28,6 +28,7 @@ EXCEPTIONS = {
     },
     "tensorflow": {
         "CollectiveReduce": RANKS,
+        "SegmentProdV2": "as SegmentSumV2",
         "SegmentSumV2": "TensorFlow has it in XLA's graphs alone; its definition is SegmentSum's, which has a row",
     },
     "jax": {"psum": RANKS, "reduce_scatter": "sums over devices: tests/portable/test_jax_ways.py"},

@@ -5,8 +5,9 @@ from typing import Any
 import jax
 from jax import lax
 from jax import numpy as jnp
+from jax.experimental import sparse
 
-from programs.golden_cases.cases import Case, array, filler
+from programs.golden_cases.cases import Case, array, filler, index
 
 CASES: dict[str, Case] = {}
 case = filler(CASES)
@@ -41,3 +42,18 @@ case("window-sum", added, PLANE)
 case("window-tangent", tangent, PLANE, PLANE, gradient=False)
 case("reduce", products, array(6, 20), gradient=False)
 case("reduce_prod", lambda x: lax.reduce_prod_p.bind(x, axes=(1,), out_sharding=None), array(6, 20), gradient=False)
+
+
+def of_batches(x: Any, i: Any, b: Any) -> Any:
+    """Products of sparse matrices [3, 8, 9] with a number in each row."""
+    places = jnp.stack([jnp.broadcast_to(jnp.arange(8), (3, 8)), i.reshape(3, 8)], 2)
+    return sparse.BCOO((x, places), shape=(3, 8, 9)) @ b
+
+
+def of_groups(a: Any, b: Any) -> Any:
+    """Products of 5, 0 and 4 rows with a matrix each; two rows belong to none."""
+    return lax.ragged_dot(a, b, jnp.array([5, 0, 4]))
+
+
+case("sparse-product-batches", of_batches, array(3, 8), index(9, 24), array(3, 9, 4))
+case("ragged_dot", of_groups, array(11, 7), array(3, 7, 5))

@@ -136,7 +136,7 @@ case(
     array(2, 16, 8),
     gradient=False,
 )
-case("cross", torch.linalg.cross, array(9, 3), array(9, 3))
+case("cross", torch.linalg.cross)
 case("trace", torch.trace, array(9, 9))
 case("nansum", lambda x: x.nansum(1), PLANE)
 case("nanmean", lambda x: x.nanmean(1), PLANE)
@@ -192,3 +192,32 @@ case("lu_solve", by_factors, array(2, 6, 6), RIGHT)
 case("solve-right", partial(torch.linalg.solve, left=False), array(2, 6, 6), array(2, 3, 6))
 case("cholesky_solve", torch.cholesky_solve, RIGHT, array(2, 6, 6, kind="triangular"))
 case("cholesky_inverse", torch.cholesky_inverse, array(2, 6, 6, kind="triangular"))
+
+
+# --- quantization -----------------------------------------------------------------------------------------------------
+
+
+def by_channels(x: Tensor) -> list[Tensor]:
+    """Steps and zeros of each row; zeros are integers, and fractions."""
+    steps = torch.tensor([0.125, 0.1, 0.3, 0.02], device=x.device)
+    zeros = torch.tensor([3, -2, 0, 5], dtype=torch.int32, device=x.device)
+    quantize = torch.fake_quantize_per_channel_affine
+    return [quantize(x, steps, each, 1, -128, 127) for each in (zeros, zeros * 0.75)]
+
+
+def observed(x: Tensor, symmetric: bool) -> list[Tensor]:
+    """Numbers on the grid of a range that follows them, and the range."""
+    one, state = torch.ones(1), [torch.full((1,), torch.inf), torch.full((1,), -torch.inf), torch.ones(1)]
+    zero = torch.zeros(1, dtype=torch.int32)
+    for scale in (1.0, 0.75):
+        given = x * scale, one, one, *state, zero, 0.01, -128, 127, -1, False, symmetric
+        y = torch.fused_moving_avg_obs_fake_quant(*given)
+    return [y, *(each.clone() for each in state), zero.clone()]
+
+
+STEP, ZERO = torch.tensor(0.03), torch.tensor(7, dtype=torch.int32)
+case("fake_quantize", lambda x: torch.fake_quantize_per_tensor_affine(x, 0.03, 7, 0, 255), PLANE)
+case("fake_quantize-tensors", lambda x: torch.fake_quantize_per_tensor_affine(x, STEP, ZERO, 0, 255), PLANE)
+case("fake_quantize-channels", by_channels, SIGNAL)
+case("fake_quantize-observed", partial(observed, symmetric=False), PLANE, floats=("float32",))
+case("fake_quantize-symmetric", partial(observed, symmetric=True), PLANE, floats=("float32",))

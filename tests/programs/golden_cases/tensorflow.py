@@ -169,6 +169,8 @@ case("slogdet", tf.linalg.slogdet)
 case("eigh", tf.linalg.eigh)
 case("svd", singular)
 case("lstsq", tf.linalg.lstsq)
+case("cross", tf.linalg.cross)
+case("tridiagonal_solve", tf.linalg.tridiagonal_solve)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

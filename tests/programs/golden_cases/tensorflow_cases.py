@@ -107,6 +107,53 @@ case(
     floats=SINGLE,
 )
 
+WINDOW, KERNEL = [1, 3, 3, 1], array(3, 2, 3)
+for _bits in (4, 8):
+    case(
+        f"fake-quantized-{_bits}",
+        lambda x, bits=_bits: tf.quantization.fake_quant_with_min_max_args(x, -2.5, 1.5, bits),
+        IMAGES,
+        floats=SINGLE,
+    )
+case(
+    "fake-quantized-range",
+    lambda x, low, high: tf.quantization.fake_quant_with_min_max_vars(x, -low[0], high[0]),
+    IMAGES,
+    array(1, kind="positive"),
+    array(1, kind="positive"),
+    floats=SINGLE,
+)
+case(
+    "fake-quantized-channels",
+    lambda x, low, high: tf.quantization.fake_quant_with_min_max_vars_per_channel(x, -low, high, narrow_range=True),
+    IMAGES,
+    array(3, kind="positive"),
+    array(3, kind="positive"),
+    floats=SINGLE,
+)
+for _number in (2, 3, 4):
+    case(
+        f"quantized-{_number}",
+        lambda x, high, version=_number: getattr(raw, f"QuantizeAndDequantizeV{version}")(
+            input=x, input_min=-high[0], input_max=high[1], num_bits=6, range_given=version == 4
+        ),
+        IMAGES,
+        array(2, kind="positive"),
+    )
+case("resize-area", lambda x: raw.ResizeArea(images=x, size=[5, 9]), IMAGES, gradient=False)
+case("dilation", lambda x, w: tf.nn.dilation2d(x, w, [1, 2, 1, 1], "SAME", "NHWC", [1, 1, 2, 1]), IMAGES, KERNEL)
+case("max_pool2d-tensors", lambda x: raw.MaxPoolV2(input=x, ksize=WINDOW, strides=WINDOW, padding="SAME"), IMAGES)
+
+
+def twice_by_tensors(x: Any, g: Any) -> Any:
+    """The second derivative of a maximum."""
+    windows = {"ksize": WINDOW, "strides": WINDOW, "padding": "SAME"}
+    y = raw.MaxPoolV2(input=x, **windows)
+    return raw.MaxPoolGradGradV2(orig_input=x, orig_output=y, grad=g, **windows)
+
+
+case("max_pool2d-tensors-twice", twice_by_tensors, IMAGES, IMAGES, gradient=False)
+
 # --- boxes, regions, places of maxima ---------------------------------------------------------------------------------
 
 
@@ -157,7 +204,19 @@ case(
 )
 case("bincount-dense", lambda i, w: raw.DenseBincount(input=i, size=12, weights=w), IDS, array(50), gradient=False)
 
-
+case("segment_prod", lambda x, i: tf.math.segment_prod(x, tf.sort(i)), ROWS, IDS, gradient=False)
+case("segment_prod-unsorted", lambda x, i: tf.math.unsorted_segment_prod(x, i - 1, 12), ROWS, IDS)
+for _name in ("Sum", "Mean", "SqrtN"):
+    case(
+        f"sparse_segment_{_name}-rows",
+        lambda g, i, j, name=_name: getattr(raw, f"SparseSegment{name}GradV2")(
+            grad=g, indices=i, segment_ids=tf.sort(j), dense_output_dim0=50
+        )[0],
+        array(7, 3),
+        index(50, 40),
+        index(7, 40),
+        gradient=False,
+    )
 case("scatter_nd", lambda i, y: tf.scatter_nd(i[:, None], y, (11, 3)), IDS, ROWS)
 case(
     "scatter_nd-add",
@@ -205,3 +264,15 @@ case("sparse-moves", moved_places, THIRTY, THIRTY, gradient=False)
 case("sparse-fill", filled, THIRTY, array(1))
 case("lstsq-slow", lambda a, b: tf.linalg.lstsq(a, b, fast=False), array(6, 4), array(6, 3), gradient=False)
 case("lstsq-regular", lambda a, b: tf.linalg.lstsq(a, b, l2_regularizer=0.5), array(6, 4), array(6, 3))
+case("sparse-softmax", lambda x: tf.sparse.softmax(sparse(x, 2)).values, THIRTY)
+case("sparse-max", lambda x: tf.sparse.reduce_max(sparse(x, 2), 0), THIRTY, gradient=False)
+case("sparse-times-dense", lambda x, y: (sparse(x, 2) * y).values, THIRTY, array(10, 7))
+case(
+    "sparse-sum-sparse",
+    lambda x: tf.sparse.reduce_sum(sparse(x, 2), 1, output_is_sparse=True).values,
+    THIRTY,
+    gradient=False,
+)
+case("sparse-matmul", lambda a, b: raw.SparseMatMul(a=a, b=b), array(5, 9), array(9, 4), floats=SINGLE)
+case("lu-square", lambda x: tf.linalg.lu(x)[0], array(2, 5, 5, kind="definite"), gradient=False)
+case("tridiagonal-product", lambda a, b: tf.linalg.tridiagonal_matmul(a, b, "compact"), array(2, 3, 7), array(2, 7, 4))

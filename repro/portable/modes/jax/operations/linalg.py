@@ -63,3 +63,12 @@ def multiply_reflections(a: Array, taus: Array, c: Array, *, left: bool, transpo
     a, taus, c = (each.astype(jnp.float64) for each in (a, taus, c))
     x = linalg.reflected(Backend, a, taus, c if left else jnp.swapaxes(c, -1, -2), transpose == left)
     return x if left else jnp.swapaxes(x, -1, -2)
+
+
+@define("tridiagonal_solve")
+def tridiagonal_solve(below: Array, on: Array, above: Array, b: Array, *, perturb_singular: bool = False) -> Array:
+    if perturb_singular:
+        raise NotImplementedError(
+            "portable numerics: a perturbed matrix has no portable form; use perturb_singular=False"
+        )
+    return linalg.tridiagonal_solve(Backend, *(each.astype(jnp.float64) for each in (below, on, above, b)))

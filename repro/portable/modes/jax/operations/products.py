@@ -9,7 +9,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import products
-from repro.portable.modes.jax.dispatcher.registry import define
+from repro.portable.modes.jax.dispatcher.registry import define, guard
 from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls
 from repro.portable.numbers.precisions import SLICES
@@ -30,6 +30,53 @@ def dot_general(
     if batch and last == (False, True):
         return of_any_form(b.mT, a.mT, slices).mT.reshape(shape)
     return product(a, b, slices).reshape(shape)
+
+
+@guard("ragged_dot_general")
+def _not_of_groups(avals: list[Any], *, group_offset: Any = None, **_: Any) -> str:
+    supported = avals[2].ndim == 1 and group_offset is None
+    return "" if supported else "groups by batch, or without the first ones, have no portable form"
+
+
+@define("ragged_dot_general")
+def of_groups(
+    lhs: Array,
+    rhs: Array,
+    sizes: Array,
+    *,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any = None,
+    slices: int,
+    **_: Any,
+) -> Array:
+    """Products of groups of rows, each with a matrix of its own; or, where the groups' axis is summed over, one for each."""
+    how = ragged_dot_dimension_numbers
+    (summed_a, summed_b), (batch_a, batch_b) = how.dot_dimension_numbers
+    (ragged,) = how.lhs_ragged_dimensions
+    if ragged in batch_a:
+        return dot_general(lhs, rhs, dimension_numbers=how.dot_dimension_numbers, precision=precision, slices=slices)
+    ends = jnp.cumsum(sizes)
+    group = jnp.searchsorted(ends, jnp.arange(lhs.shape[ragged]), side="right")  # one more where there is none
+
+    def each(x: Array, axis: int) -> Array:
+        """What each group has along an axis, and zeros: [G, ...]."""
+        there = group == jnp.arange(len(sizes))[:, None]
+        return jnp.where(there.reshape(-1, *(group.size if at == axis else 1 for at in range(x.ndim))), x, 0)
+
+    def after(axes: Sequence[int]) -> list[int]:
+        return [axis + 1 for axis in axes]
+
+    if ragged in summed_a:
+        a, b = each(lhs, ragged), each(rhs, summed_b[list(summed_a).index(ragged)])
+        numbers = (after(summed_a), after(summed_b)), ([0, *after(batch_a)], [0, *after(batch_b)])
+        return dot_general(a, b, dimension_numbers=numbers, precision=precision, slices=slices)
+    a = jnp.broadcast_to(lhs, (len(sizes), *lhs.shape))
+    numbers = (after(summed_a), summed_b), ([0, *after(batch_a)], [*how.rhs_group_dimensions, *batch_b])
+    products = dot_general(a, rhs, dimension_numbers=numbers, precision=precision, slices=slices)
+    axis = len(batch_a) + _others(lhs, summed_a, batch_a).index(ragged)
+    group = group.reshape([-1 if at == axis else 1 for at in range(products.ndim - 1)])
+    chosen = jnp.take_along_axis(products, jnp.minimum(group, len(sizes) - 1)[None], 0)[0]
+    return jnp.where(group < len(sizes), chosen, 0)
 
 
 def as_matrices(lhs: Array, rhs: Array, dimension_numbers: Any) -> tuple[Array, Array, tuple[int, ...]]:

@@ -1,8 +1,9 @@
-"""Products of sparse matrices with dense ones. What else JAX does with sparse arrays it makes of other primitives.
+"""Products of sparse matrices, also of several, with dense ones. What else JAX does with sparse arrays it makes of other primitives.
 
 An index outside of the matrix, with which JAX fills arrays up, counts for nothing.
 """
 
+import math
 from typing import Any
 
 from jax import Array
@@ -17,19 +18,32 @@ from repro.portable.modes.jax.dispatcher.types import of_one_type
 @guard("bcoo_dot_general", "bcsr_dot_general")
 def _not_of_matrices(avals: list[Any], *, dimension_numbers: Any, lhs_spinfo: Any, **_: Any) -> str:
     (summed, _), (batch, _) = dimension_numbers
-    of_matrices = avals[0].ndim == 1 and len(lhs_spinfo.shape) == 2 and len(summed) == 1 and not batch
-    return "" if of_matrices else "products of sparse arrays that are no matrices have no portable form"
+    outer = avals[0].ndim - 1
+    of_matrices = len(lhs_spinfo.shape) == outer + 2 and len(summed) == 1 and summed[0] >= outer
+    of_batches = avals[1].ndim == outer + 2 and tuple(batch) in ((), tuple(range(outer)))
+    supported = of_matrices and (of_batches or (avals[1].ndim == 1 and not outer and not batch))
+    return "" if supported else "products of sparse arrays that are no matrices have no portable form"
 
 
 @define("bcoo_dot_general")
 def product(data: Array, indices: Array, rhs: Array, *, dimension_numbers: Any, lhs_spinfo: Any, **_: Any) -> Array:
-    (((summed,), (rhs_summed,)), _) = dimension_numbers
-    terms, height = lhs_spinfo.shape[summed], lhs_spinfo.shape[1 - summed]
-    dense = jnp.moveaxis(rhs, rhs_summed, 0)
-    values, rest = data, dense.shape[1:]
-    values, dense = of_one_type(values, jnp.pad(dense.reshape(terms, -1), ((0, 1), (0, 0))))
-    rows, columns = (jnp.minimum(indices[:, each], size) for each, size in ((1 - summed, height), (summed, terms)))
-    return sparse.product(Backend, rows, columns, values, dense, height + 1)[:-1].reshape(height, *rest)
+    """The products of matrices [..., M, K]: those of one matrix that has all of them on its diagonal."""
+    ((summed,), (rhs_summed,)), (batch, rhs_batch) = dimension_numbers
+    outer, count = lhs_spinfo.shape[:-2], math.prod(lhs_spinfo.shape[:-2])
+    free = 2 * len(outer) + 1 - summed
+    terms, height = lhs_spinfo.shape[summed], lhs_spinfo.shape[free]
+    dense = jnp.moveaxis(rhs, (*rhs_batch, rhs_summed), range(len(batch) + 1))
+    rest = dense.shape[len(batch) + 1 :]
+    dense = jnp.broadcast_to(dense, (*outer, terms, *rest)).reshape(count, terms, -1)
+    dense = jnp.pad(dense, ((0, 0), (0, 1), (0, 0))).reshape(count * (terms + 1), -1)
+    values, dense = of_one_type(jnp.broadcast_to(data, (*outer, data.shape[-1])).reshape(-1), dense)
+    places = jnp.broadcast_to(indices, (*outer, *indices.shape[-2:])).reshape(count, -1, 2)
+    rows, columns = (
+        (jnp.minimum(places[..., axis - len(outer)], size) + jnp.arange(count)[:, None] * (size + 1)).reshape(-1)
+        for axis, size in ((free, height), (summed, terms))
+    )
+    sums = sparse.product(Backend, rows, columns, values, dense, count * (height + 1))
+    return sums.reshape(count, height + 1, -1)[:, :-1].reshape(*outer, height, *rest)
 
 
 @define("bcsr_dot_general")

@@ -43,6 +43,7 @@ DEFINITIONS = (
     "matrix_functions",
     "sorting",
     "pooling",
+    "quantization",
     "detection",
     "interpolation",
     "sampling",

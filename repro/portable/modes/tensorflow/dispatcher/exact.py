@@ -26,16 +26,18 @@ MEMORY = """
 CHOICES = """
     ApproximateEqual ArgMax ArgMin Bucketize ClipByValue Equal Greater GreaterEqual InTopK InTopKV2 IsFinite IsInf IsNan
     Less LessEqual ListDiff LowerBound Max Maximum Min Minimum NotEqual NthElement ResourceScatterMax ResourceScatterMin
-    ResourceScatterNdMax ResourceScatterNdMin ScatterMax ScatterMin ScatterNdMax ScatterNdMin SegmentMax SegmentMin Select
-    SelectV2 SparseFillEmptyRows TensorScatterMax TensorScatterMin TopK TopKV2 Unique UniqueV2 UniqueWithCounts
+    ResourceScatterNdMax ResourceScatterNdMin ScatterMax ScatterMin ScatterNdMax ScatterNdMin SegmentMax
+    SegmentMin Select SelectV2 SparseFillEmptyRows SparseReduceMax SparseReduceMaxSparse SparseSparseMaximum
+    SparseSparseMinimum TensorScatterMax TensorScatterMin TopK TopKV2 Unique UniqueV2 UniqueWithCounts
     UniqueWithCountsV2 UnsortedSegmentMax UnsortedSegmentMin UpperBound Where
 """
 """Comparisons, and the numbers that they choose; the first of equals."""
 
 SINGLE = """
     Abs Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd BiasAddV1 Cast Ceil CheckNumerics
-    CheckNumericsV2 Div DivNoNan EditDistance Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RaggedRange RealDiv Relu
-    Relu6 Relu6Grad ReluGrad Rint Round Sign SparseAdd Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
+    CheckNumericsV2 Dilation2D Div DivNoNan EditDistance Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RaggedRange RealDiv Relu
+    Relu6 Relu6Grad ReluGrad Rint Round Sign SparseAdd
+    SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
 """
 """One IEEE 754 operation for each element, or several of which no two can be contracted."""
 

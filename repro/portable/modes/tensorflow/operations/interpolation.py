@@ -60,6 +60,26 @@ def nearest(size: int, outputs: int, how: How) -> Taps:
     return Taps(size, np.clip(index.astype(np.int64), 0, size - 1)[:, None])
 
 
+@lru_cache(maxsize=1024)
+def area(size: int, outputs: int, corners: bool) -> Taps:
+    """The shares of the inputs that an output covers."""
+    step = (size - 1) / (outputs - 1) if corners and outputs > 1 else size / outputs
+    begin = (np.arange(outputs) * step)[:, None]
+    end = (np.arange(1, outputs + 1) * step)[:, None]
+    index = np.floor(begin) + np.arange(int(np.ceil(step)) + 1)
+    weight = np.maximum(np.minimum(end, index + 1) - np.maximum(begin, index), 0.0) / step
+    return Taps(size, np.clip(index, 0, size - 1).astype(np.int64), weight)
+
+
+@define("ResizeArea")
+def resized_by_area(given: Attributes, x: Array, size: Array) -> Array:
+    """The means of what outputs cover, float32."""
+    if x.ndim != 4 or min(size) < 1 or not x.size:
+        raise ValueError(f"images {list(x.shape)} cannot have sides {list(size)}")
+    sides = zip(x.shape[1:3], map(int, size), strict=True)
+    return resampled(x.astype(np.float32), [area(*each, bool(given["align_corners"])) for each in sides])
+
+
 @define("MirrorPadGrad")
 def mirrored(given: Attributes, gradient: Array, edges: Array) -> Array:
     """Adds what was mirrored at each edge to what it was made of, axis by axis."""

@@ -1,6 +1,7 @@
 """TensorFlow's operations of linear algebra: signatures of the definitions."""
 
 import numpy as np
+from tensorflow.python.framework import dtypes
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.definitions import linalg, matrix_functions, spectral
@@ -63,6 +64,46 @@ def log_determinant(given: Attributes, a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = linalg.lu(Backend, _wide(a))
     sign, size = linalg.log_determinant(Backend, factors, pivots)
     return cast_back(sign, a.dtype), cast_back(size, a.dtype)
+
+
+@define("Lu")
+def lu(given: Attributes, a: Array) -> tuple[Array, Array]:
+    """L and U in one matrix, and the order of rows."""
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError("Input matrix must be square.")
+    factors, _, order = linalg.lu(Backend, _wide(a))
+    if (linalg.diagonal(Backend, factors) == 0).any():
+        raise ValueError("Input is not invertible.")
+    return cast_back(factors, a.dtype), order.astype(dtypes.as_dtype(given["output_idx_type"]).as_numpy_dtype)
+
+
+@define("TridiagonalSolve")
+def tridiagonal_solve(given: Attributes, diagonals: Array, b: Array) -> Array:
+    """x with A x = b, always with pivots. The diagonals [..., 3, N] are that above, the main one, and that below."""
+    above, on, below = np.moveaxis(_wide(diagonals), -2, 0)
+    return cast_back(linalg.tridiagonal_solve(Backend, below, on, above, _wide(b)), b.dtype)
+
+
+@define("TridiagonalMatMul")
+def tridiagonal_product(given: Attributes, above: Array, on: Array, below: Array, x: Array) -> Array:
+    """A x, the main diagonal first. Diagonals are [..., 1, N]."""
+    upper, main, lower = (_wide(each)[..., 0, :, None] for each in (above, on, below))
+    wide = _wide(x)
+    total = main * wide
+    total[..., :-1, :] += upper[..., :-1, :] * wide[..., 1:, :]
+    total[..., 1:, :] += lower[..., 1:, :] * wide[..., :-1, :]
+    return cast_back(total, x.dtype)
+
+
+@define("Cross")
+def cross(given: Attributes, a: Array, b: Array) -> Array:
+    """The cross product of vectors [..., 3]. A product is rounded before another one is subtracted."""
+    if a.shape != b.shape or a.shape[-1:] != (3,):
+        raise ValueError(f"{list(a.shape)} and {list(b.shape)} have no cross product")
+    a, b, dtype = _wide(a), _wide(b), a.dtype
+    places = [(1, 2, 0), (2, 0, 1)]
+    first, second = (a[..., places[i]] * b[..., places[1 - i]] for i in (0, 1))
+    return cast_back(first - second, dtype)
 
 
 # --- eigenvalues, singular values, least squares ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tensorflow.python.framework import dtypes
 from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions.resampling import Taps, ranges
-from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define, definitions
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.resampling import Share, resampled, spread
 from repro.portable.modes.tensorflow.operations.steps import Steps, back, last, steps
@@ -153,6 +153,16 @@ def _maximum(name: str) -> None:
         return back(result, channels)
 
 
+def _by_tensors(name: str) -> None:
+    """An operation whose windows and steps are attributes, as one to which they are tensors."""
+    function = definitions[name].function
+
+    @define(f"{name}V2")
+    def computed(given: Attributes, *arrays: Array) -> Array:
+        *images, ksize, strides = arrays
+        return function({**given, "ksize": ksize.tolist(), "strides": strides.tolist()}, *images)
+
+
 # --- maxima and their places ------------------------------------------------------------------------------------------
 
 
@@ -193,3 +203,5 @@ def gradient_at_places(given: Attributes, x: Array, gradient: Array, places: Arr
 for _dimensions in ("", "3D"):
     _average(f"AvgPool{_dimensions}")
     _maximum(f"MaxPool{_dimensions}")
+for _gradient in ("", "Grad", "GradGrad"):
+    _by_tensors(f"MaxPool{_gradient}")

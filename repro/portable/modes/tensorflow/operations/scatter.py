@@ -1,6 +1,7 @@
 """Sums of numbers that meet at an index: segments, scatter, and gradients of gather."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variabl
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
-from repro.portable.definitions import sparse, targets
+from repro.portable.definitions import targets
 from repro.portable.definitions.grids import check_length
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
@@ -49,20 +50,62 @@ def _counts(ids: Array, counts: Array) -> Array:
 
 @define("SegmentSum", "SegmentSumV2")
 def segment_sum(given: Attributes, x: Array, ids: Array, *number: Array) -> Array:
-    return cast_back(segments(x, ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0), x.dtype)
+    return cast_back(segments(x, ids, _segments(ids, number)), x.dtype)
+
+
+def _segments(ids: Array, number: Sequence[Array] = ()) -> int:
+    """As many segments as are asked for, or as sorted ids name."""
+    return int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0
 
 
 @define("SegmentMean")
 def segment_mean(given: Attributes, x: Array, ids: Array) -> Array:
-    sums = segments(x, ids, int(ids[-1]) + 1 if ids.size else 0)
+    sums = segments(x, ids, _segments(ids))
     return cast_back(sums / _counts(ids, sums), x.dtype)
+
+
+def multiplied(x: Array, ids: Array, number: int) -> Array:
+    """The products of the slices of x with each id, float64; 1 where there is none. Ids below 0 count for nothing.
+
+    Neighbors meet, in rounds, in the order in which they come.
+    """
+    flat, rest = ids.reshape(-1), x.shape[ids.ndim :]
+    if flat.size and flat.max() >= number:
+        raise ValueError(f"segment id {flat.max()} is not below {number}")
+    order = np.argsort(flat, kind="stable")[np.count_nonzero(flat < 0) :]
+    rows, flat = x.reshape(len(flat), math.prod(rest)).astype(np.float64)[order], flat[order]
+    even = _even(flat)
+    while not even.all():
+        meets = np.append(~even, False)[1:][even]  # before an odd one
+        factors, flat = rows[~even], flat[even]
+        rows = rows[even]
+        rows[meets] *= factors
+        even = _even(flat)
+    result = np.ones((number, math.prod(rest)))
+    result[flat] = rows
+    return result.reshape(number, *rest)
+
+
+def _even(ids: Array) -> Array:
+    """Which of sorted ids are the first of their kind, the third, and so on."""
+    return (np.arange(len(ids)) - np.searchsorted(ids, ids)) % 2 == 0
+
+
+@define("UnsortedSegmentProd")
+def unsorted_product(given: Attributes, x: Array, ids: Array, number: Array) -> Array:
+    return cast_back(multiplied(x, ids, int(number)), x.dtype)
+
+
+@define("SegmentProd", "SegmentProdV2")
+def segment_product(given: Attributes, x: Array, ids: Array, *number: Array) -> Array:
+    return cast_back(multiplied(x, ids, _segments(ids, number)), x.dtype)
 
 
 def _sparse(name: str, divide: Any) -> None:
     @define(name, f"{name}WithNumSegments")
     def forward(given: Attributes, x: Array, index: Array, ids: Array, *number: Array) -> Array:
         """Reduce segments of rows of x."""
-        sums = segments(x[index], ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0)
+        sums = segments(x[index], ids, _segments(ids, number))
         return cast_back(divide(sums, ids), x.dtype)
 
 
@@ -72,13 +115,20 @@ _sparse("SparseSegmentSqrtN", lambda found, ids: found / np.sqrt(_counts(ids, fo
 
 
 def _sparse_gradient(name: str, share: Any) -> None:
+    def shared(gradient: Array, ids: Array) -> Array:
+        g = as_float32(gradient)
+        return g[ids] if share is None else (g.astype(np.float64) * share(_counts(ids, g))).astype(g.dtype)[ids]
+
     @define(name)
     def backward(given: Attributes, gradient: Array, index: Array, ids: Array, rows: Array) -> Array:
         """The gradient with respect to rows, each with its share."""
-        g = as_float32(gradient)
-        if share is not None:
-            g = (g.astype(np.float64) * share(_counts(ids, g))).astype(g.dtype)
-        return cast_back(segments(g[ids], index, int(rows)), gradient.dtype)
+        return cast_back(segments(shared(gradient, ids), index, int(rows)), gradient.dtype)
+
+    @define(f"{name}V2")
+    def of_rows(given: Attributes, gradient: Array, index: Array, ids: Array, rows: Array) -> tuple[Array, Array]:
+        """The gradient with respect to the rows that are read, and which these are."""
+        read, place = np.unique(index, return_inverse=True)
+        return cast_back(segments(shared(gradient, ids), place, len(read)), gradient.dtype), read
 
 
 _sparse_gradient("SparseSegmentSumGrad", None)
@@ -99,48 +149,6 @@ def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Arr
     return cast_back(sums.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
 
 
-@define("SparseReduceSum")
-def sparse_sum(given: Attributes, index: Array, values: Array, shape: Array, axes: Array) -> Array:
-    """The sums along axes, 0 where there is no number."""
-    outer = tuple(map(int, shape))
-    along = {int(axis) % len(outer) for axis in axes.reshape(-1)}
-    kept = [axis for axis in range(len(outer)) if axis not in along]
-    sums = _scattered(index[:, kept], values, tuple(outer[axis] for axis in kept))
-    if given["keep_dims"]:
-        sums = sums.reshape([1 if axis in along else size for axis, size in enumerate(outer)])
-    return cast_back(sums, values.dtype)
-
-
-@define("SparseTensorDenseAdd")
-def sparse_add(given: Attributes, index: Array, values: Array, shape: Array, x: Array) -> Array:
-    """x and the sum of what is added at each place, rounded once."""
-    if tuple(map(int, shape)) != x.shape:
-        raise ValueError(f"a sparse tensor {shape.tolist()} and a dense one {list(x.shape)} have no sum")
-    return scatter_add(given, x, index, values)
-
-
-@define("SparseFillEmptyRowsGrad")
-def filled_rows(given: Attributes, place: Array, gradient: Array) -> tuple[Array, Array]:
-    """The gradients of the numbers, each at its place among all, and of the default, which is at all others."""
-    others = np.ones(len(gradient), bool)
-    others[place] = False
-    rest = as_float32(gradient)[others].reshape(-1, 1)
-    default = added(np.zeros(len(rest), np.int64), rest, 1).reshape(())
-    return gradient[place], cast_back(default, gradient.dtype)
-
-
-@define("SparseTensorDenseMatMul")
-def sparse_product(given: Attributes, index: Array, values: Array, shape: Array, b: Array) -> Array:
-    rows, columns = index[:, 0], index[:, 1]
-    height, width = (int(size) for size in shape)
-    if given["adjoint_a"]:
-        rows, columns, height, width = columns, rows, width, height
-    right = as_float32(b).T if given["adjoint_b"] else as_float32(b)
-    if len(right) != width:
-        raise ValueError(f"a matrix [{height}, {width}] and one {list(right.shape)} have no product")
-    return cast_back(sparse.product(Backend, rows, columns, as_float32(values), right, height), b.dtype)
-
-
 # --- scatter ----------------------------------------------------------------------------------------------------------
 
 
@@ -156,7 +164,7 @@ def _flat(index: Array, shape: tuple[int, ...]) -> tuple[Array, tuple[int, ...],
     return place.reshape(-1), outer, inner
 
 
-def _scattered(index: Array, updates: Array, shape: tuple[int, ...]) -> Array:
+def scattered(index: Array, updates: Array, shape: tuple[int, ...]) -> Array:
     place, outer, inner = _flat(index, shape)
     rows = as_float32(updates).reshape(len(place), math.prod(inner))
     return added(place, rows, math.prod(outer)).reshape(shape)
@@ -164,13 +172,13 @@ def _scattered(index: Array, updates: Array, shape: tuple[int, ...]) -> Array:
 
 @define("ScatterNd")
 def scatter(given: Attributes, index: Array, updates: Array, shape: Array) -> Array:
-    return cast_back(_scattered(index, updates, tuple(map(int, shape))), updates.dtype)
+    return cast_back(scattered(index, updates, tuple(map(int, shape))), updates.dtype)
 
 
 @define("TensorScatterAdd", "ScatterNdNonAliasingAdd")
 def scatter_add(given: Attributes, x: Array, index: Array, updates: Array) -> Array:
     """x and what is added, rounded once."""
-    return cast_back(as_float32(x).astype(np.float64) + _scattered(index, updates, x.shape), x.dtype)
+    return cast_back(as_float32(x).astype(np.float64) + scattered(index, updates, x.shape), x.dtype)
 
 
 @define("TensorScatterSub")
