@@ -100,6 +100,15 @@ def test_an_exported_program_calls_no_kernels_and_has_the_same_bits(edges: dict[
     assert edges["exported"] == {"kernels": False, "same": True}
 
 
+def test_random_bits_are_those_of_jax(edges: dict[str, Any]) -> None:
+    assert edges["random_bits"] == [True] * 6
+
+
+def test_xla_computes_a_power_once_for_all_arrays_that_read_it(edges: dict[str, Any]) -> None:
+    few, many = edges["powers_compiled"]
+    assert few == many > 0
+
+
 def test_float16_is_refused_by_name_on_a_cpu_that_xla_cannot_convert_it_on() -> None:
     said = json.loads(program("jax", f"{FOLDER}/halves.py", XLA_FLAGS=dict(SSE4)["XLA_FLAGS"]))
     assert said.pop("moves") == "passed" and {*said} == {"product", "order", "conversion"}

@@ -34,7 +34,7 @@ def results(bits: int) -> dict[str, Any]:
 
 
 def test_kernels_are_exact_between_guards(results: dict[str, Any]) -> None:
-    assert len(results["kernels"]) == (238 if results["pairs"] else 122)
+    assert len(results["kernels"]) == (251 if results["pairs"] else 129)
     assert [name for name, exact, _ in results["kernels"] if not exact] == []
 
 

@@ -19,14 +19,14 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from programs.guards import SIDES, copied, guarded
-from repro.portable.kernels import machine, pairs, products
+from repro.portable.kernels import machine, pairs, products, threefry, weights
 from repro.portable.kernels.contraction import Sums, in_float64
 from repro.portable.kernels.convolution import ONE, Convolution, Part, forward, grad_images, grad_weight, in_rows
 from repro.portable.kernels.machine import ADDRESS, I64, VOID, Kernel, Loop
-from repro.portable.numbers.constants import BELOW_TINY
+from repro.portable.numbers.constants import BELOW_TINY, BITS
 
 RANDOM = np.random.default_rng(0)
-Case = tuple[str, Kernel, list[np.ndarray], np.ndarray]
+Case = tuple[str, Kernel, list[np.ndarray], list[np.ndarray]]
 """Its name, operands, and what they give."""
 
 
@@ -120,7 +120,7 @@ def sum_of_products(
             kernel = in_float64(sums) if dtype == np.float64 else pairs.in_pairs(sums)
             if kernel:  # sizes and strides are fit for it
                 operands = [numbers(int(np.prod(shape)), dtype) for shape in (a, b)]
-                yield f"{name}, {dtype.__name__}", kernel, operands, summed(sums, *operands)
+                yield f"{name}, {dtype.__name__}", kernel, operands, [summed(sums, *operands)]
 
 
 def summed(sums: Sums, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ def matrices() -> Iterator[Case]:
                     f"panels of {each}, {matrix.shape}",
                     products.panels(*matrix.shape, each),
                     [matrix],
-                    paneled(matrix, each),
+                    [paneled(matrix, each)],
                 )
         units = np.ldexp(1.0, -100 - np.arange(rows) % 40)[:, None]
         plus = (RANDOM.standard_normal(count * tile) * 1e-30).astype(np.float32)
@@ -170,7 +170,59 @@ def matrices() -> Iterator[Case]:
         for by_rows in (True, False)[: 1 + (rows % products.ROWS == 0)]:
             product = products.Product(rows, terms // 2, count * tile, by_rows, finish)
             left = a if by_rows else paneled(a.T, products.ROWS)
-            yield str(product), products.product(product), [left, paneled(b, tile), *(units, plus)[:finish]], expected
+            yield str(product), products.product(product), [left, paneled(b, tile), *(units, plus)[:finish]], [expected]
+        if finish == 2:
+            grids = [np.ldexp(np.float32(1), RANDOM.integers(-100, 100, size)) for size in (rows, count * tile)]
+            product = replace(product, by_rows=True, by_columns=True, on_grids=True)
+            sums = (a.astype(np.int64) @ b.astype(np.int64)) * 2.0 ** (-2 * BITS)
+            with np.errstate(over="ignore"):
+                expected = (sums * grids[0][:, None].astype(float) * grids[1]).astype(np.float32)
+            expected[abs(expected) <= BELOW_TINY] = 0
+            yield str(product), products.product(product), [a, paneled(b, tile), *grids], [expected]
+
+
+def products_of_weights() -> Iterator[Case]:
+    for rows, terms, columns in ((1, 1, 1), (5, 7, 3), (33, 65, 40)):
+        a = RANDOM.random((4, rows, terms), np.float32) + np.float32(0.01)
+        a[1:] /= a[1:].sum(-1, keepdims=True)
+        a[2, 0] = 0
+        a[3, 0, 0] = -a[3, 0, 0]
+        b = (RANDOM.standard_normal((4, terms, columns)) * 10.0 ** RANDOM.integers(-30, 30, (4, terms, 1))).astype("f")
+        a, b = (np.concatenate([each, each[:1] * 0]) for each in (a, b))
+        are_weights = np.array([False, True, rows > 1, False, False])[:, None, None]
+        scales = np.ldexp(np.float32(1), np.maximum(np.frexp(abs(b).max(-1))[1], -100))
+        x = np.where(are_weights, a * scales[:, None], a)
+        y = np.where(are_weights, b * (np.float32(2.0**BITS) / scales[..., None]), b)
+        last = np.where(are_weights, np.float32(0.75 * 2.0**BITS), np.float32(0)) + np.zeros_like(y[:, :1])
+        yield (
+            f"weights, {a.shape}, {columns}",
+            weights.of_one_form(5, rows, terms, columns),
+            [a, b],
+            [
+                np.pad(x, ((0, 0), (0, 0), (0, 1))),
+                np.concatenate([y, last], 1),
+                np.where(are_weights, np.float32(2.0**-BITS), np.float32(1)),
+                np.where(are_weights[..., 0], scales, np.float32(1)),
+            ],
+        )
+
+
+# --- random numbers ---------------------------------------------------------------------------------------------------
+
+KNOWN = [
+    (0, 0, 0, 0, 0x6B200159, 0x99BA4EFE),
+    (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0x1CB996FC, 0xBB002BE7),
+    (0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3, 0xC4923A9C, 0x483DF7A0),
+]
+"""Keys, counters and results of Threefry-2x32 with 20 rounds, by kat_vectors of Random123 1.09."""
+
+
+def random_words() -> Iterator[Case]:
+    columns = [np.array(column, np.uint32) for column in zip(*KNOWN, strict=True)]
+    yield "threefry, keys", threefry.threefry(len(KNOWN), False), columns[:4], columns[4:]
+    for known in KNOWN:
+        words = [np.full(1 if place < 2 else 37, word, np.uint32) for place, word in enumerate(known)]
+        yield f"threefry, {known}", threefry.threefry(37, True), words[:4], words[4:]
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -200,21 +252,22 @@ def code(kernel: Kernel) -> Code:
     return Code(kernel)
 
 
-def run(kernel: Kernel, operands: list[np.ndarray], expected: np.ndarray) -> tuple[bool, bool]:
+def run(kernel: Kernel, operands: list[np.ndarray], expected: list[np.ndarray]) -> tuple[bool, bool]:
     """Runs a kernel; returns whether the results are exact, and whether no turns leave the memory as it is."""
     exact = idle = True
     for side in SIDES:
-        result = guarded(expected.shape, expected.dtype.type, side)
-        result.view(np.uint8)[...] = 0xA5
-        before = result.tobytes()
-        arrays = [*(copied(each, side) for each in operands), result]
+        results = [guarded(each.shape, each.dtype.type, side) for each in expected]
+        for each in results:
+            each.view(np.uint8)[...] = 0xA5
+        before = [each.tobytes() for each in results]
+        arrays = [*(copied(each, side) for each in operands), *results]
         for turn in (0, kernel.turns):
             code(kernel)(arrays, turn, turn)
-        idle &= result.tobytes() == before
+        idle &= [each.tobytes() for each in results] == before
         middle = kernel.turns // 2
         for begin, end in ((0, middle), (middle, middle), (middle, kernel.turns)):
             code(kernel)(arrays, begin, end)
-        exact &= result.tobytes() == expected.tobytes()
+        exact &= [each.tobytes() for each in results] == [each.tobytes() for each in expected]
     return exact, idle
 
 
@@ -249,7 +302,9 @@ def main() -> None:
     machine.limit(int(sys.argv[1]))
     results: list[list[str | bool]] = []
     used: set[str] = set()
-    for name, kernel, operands, expected in itertools.chain(sums_of_products(), matrices()):
+    for name, kernel, operands, expected in itertools.chain(
+        sums_of_products(), matrices(), products_of_weights(), random_words()
+    ):
         print(name, file=sys.stderr, flush=True)
         results.append([name, *run(kernel, operands, expected)])
         if "plain" in name:

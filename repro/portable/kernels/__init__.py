@@ -4,6 +4,8 @@ machine                        machine code
 contraction, pairs             sums of products of float64, and of int16
 products, convolution          matrix products and convolutions made of them
 grids, lanes, patches, layout  what comes before them and after
+weights                        the factors of products of weights
+threefry                       random numbers of JAX
 xla, calls                     how XLA calls them; operations of JAX and TensorFlow
 pytorch, tensorflow, jax, numpy  how each calls them
 """

@@ -97,7 +97,7 @@ def integers(build: ir.IRBuilder, numbers: ir.Value, ups: ir.Value) -> ir.Value:
 
 
 def rint(build: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    return build.call(build.module.declare_intrinsic("llvm.rint", [F32]), [x])
+    return build.call(build.module.declare_intrinsic("llvm.rint", [x.type]), [x])
 
 
 def quantized(build: ir.IRBuilder, x: ir.Value, up: ir.Value) -> ir.Value:

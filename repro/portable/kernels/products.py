@@ -12,6 +12,7 @@ from llvmlite import ir
 from repro.portable.kernels.contraction import rounded
 from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Kernel, Loop, features, splat, started
 from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
+from repro.portable.numbers.constants import BITS
 
 ROWS, VECTORS = 4, 2
 """The size of a tile of the result, whose sums are in registers."""
@@ -116,6 +117,8 @@ class Product:
     """Products one after another."""
     by_columns: bool = False
     """True if the second of two arrays that follow is a power of two for each column, float64, instead."""
+    on_grids: bool = False
+    """True if the powers of two are grids of BITS bits as those of grids.py, float32: a sum is in units of 2^-BITS of each."""
 
 
 @cache
@@ -128,7 +131,8 @@ def product(given: Product) -> Kernel:
     lanes = tile_columns // VECTORS
     short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
     none, half = sums([0] * lanes), sums([HALF] * lanes)
-    more = (F64, F64 if given.by_columns else F32)[: given.finish]
+    scale = F32 if given.on_grids else F64
+    more = (scale, scale if given.by_columns else F32)[: given.finish]
     build, function = started([I32, I32, *more, F32 if given.finish else F64])
     left, right, *finish, result, begin, end = function.args
     multiply_add = ir.Function(function.module, ir.FunctionType(sums, [short, short]), MULTIPLY_ADD[lanes])
@@ -179,7 +183,7 @@ def product(given: Product) -> Kernel:
             here = build.add(build.add(lines, row), I64(number))
             there = build.add(build.mul(panel, I64(tile_columns)), I64(vector * lanes))
             total = _total(build, build.load(upper[number, vector]), build.load(whole[number, vector]), lanes)
-            total = _finished(build, total, finish, here, build.add(line_of_columns, there))
+            total = _finished(build, given, total, finish, here, build.add(line_of_columns, there))
             where = build.gep(result, [build.add(build.mul(here, I64(columns)), there)])
             build.store(total, build.bitcast(where, total.type.as_pointer()), align=4)
     build.ret_void()
@@ -197,19 +201,23 @@ def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) ->
     return build.fadd(scaled, build.sitofp(rest, doubles))
 
 
-def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], row: ir.Value, column: ir.Value):
+def _finished(
+    build: ir.IRBuilder, given: Product, total: ir.Value, finish: Sequence[ir.Value], row: ir.Value, column: ir.Value
+) -> ir.Value:
     """Finishes a sum, see Product.finish."""
     if not finish:
         return total
     lanes = total.type.count
     singles, doubles = ir.VectorType(F32, lanes), ir.VectorType(F64, lanes)
     units, *more = finish
-    total = build.fmul(total, splat(build, build.load(build.gep(units, [row])), lanes))
+    unit = build.load(build.gep(units, [row]))
+    if given.on_grids:
+        unit = build.fmul(build.fpext(unit, F64), F64(2.0 ** (-2 * BITS)))
+    total = build.fmul(total, splat(build, unit, lanes))
     for each in more:
-        if each.type.pointee == F64:
-            address = build.bitcast(build.gep(each, [column]), doubles.as_pointer())
-            total = build.fmul(total, build.load(address, align=8))
-        else:
-            address = build.bitcast(build.gep(each, [column]), singles.as_pointer())
-            total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
+        numbers = ir.VectorType(each.type.pointee, lanes)
+        address = build.bitcast(build.gep(each, [column]), numbers.as_pointer())
+        number = build.load(address, align=8 if numbers == doubles else 4)
+        number = number if numbers == doubles else build.fpext(number, doubles)
+        total = build.fmul(total, number) if given.by_columns else build.fadd(total, number)
     return rounded(build, total)

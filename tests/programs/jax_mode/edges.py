@@ -9,7 +9,7 @@ import jax.experimental
 import jax.export
 import numpy as np
 import scipy.special
-from jax import lax
+from jax import Array, lax
 from jax import numpy as jnp
 
 import repro.portable.jax as portable
@@ -135,6 +135,37 @@ def exported() -> dict[str, bool]:
     return {"kernels": "custom_call" in program.mlir_module(), "same": same(by_kernels, by_program)}
 
 
+def draws() -> list[np.ndarray]:
+    """Random bits of one key and of several, of even and odd sizes, of keys made of keys."""
+    key = jax.random.key(7)
+    keys = jax.random.split(jax.random.fold_in(key, 3), 5)
+    shapes = (), (1,), (37,), (8, 64), (0, 3)
+    several = jax.vmap(lambda key: jax.random.bits(key, (6, 3)))(keys)
+    return [*(np.asarray(jax.random.bits(key, shape)) for shape in shapes), np.asarray(several)]
+
+
+def random_bits() -> list[bool]:
+    """Whether random bits are JAX's own."""
+    drawn = draws()
+    portable.disable()
+    try:
+        own = draws()
+    finally:
+        portable.enable()
+    return [x.dtype == y.dtype and np.array_equal(x, y) for x, y in zip(drawn, own, strict=True)]
+
+
+def powers_compiled() -> list[int]:
+    """The number of roundings down, of which a power has some, in programs of two and of eight arrays that read one power."""
+
+    def scaled(arrays: list[Array], count: Array) -> list[Array]:
+        return [x / (1 - 0.9**count) for x in arrays]
+
+    given = [numbers(64 + more) for more in range(8)]
+    programs = (jax.jit(scaled).lower(given[:count], np.int32(3)).compile() for count in (2, 8))
+    return [str(program.as_text()).count("floor(") for program in programs]
+
+
 def main() -> None:
     portable.enable()
     print(
@@ -150,6 +181,8 @@ def main() -> None:
                     shares_at_edges,
                     integers,
                     exported,
+                    random_bits,
+                    powers_compiled,
                 )
             }
         )

@@ -11,7 +11,7 @@ STRUCTURE = """
     sharding_constraint layout_constraint with_memory_space_constraint reshard pvary vary_unreduced_cast_p
     reduced_vary_cast_p axis_index device_put copy create_linear pin unpin empty empty2 multiple_of
     random_seed random_bits random_split random_fold_in random_wrap random_unwrap random_clone random_gamma
-    threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape
+    threefry4x32 philox2x32 philox4x32 iota_2x32_shape
     todense bcoo_todense bcoo_fromdense bcoo_extract bcoo_transpose bcoo_sort_indices bcoo_sum_duplicates
     bcoo_dot_general_sampled bcoo_spdot_general bcsr_todense bcsr_fromdense bcsr_extract
 """
@@ -33,7 +33,7 @@ CHOICES = """
 
 ARITHMETIC = """
     add add_any sub mul div neg abs sign sqrt square integer_pow reciprocal floor ceil round rem nextafter
-    reduce_precision clz population_count shift_left shift_right_arithmetic shift_right_logical mulhi
+    reduce_precision clz population_count shift_left shift_right_arithmetic shift_right_logical mulhi threefry2x32
 """
 """One operation of IEEE 754, or a product of them in one order."""
 

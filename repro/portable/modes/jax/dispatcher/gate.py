@@ -36,6 +36,7 @@ from repro.portable.modes.jax.dispatcher.registry import (
     complex_definitions,
     definitions,
     guards,
+    integer_definitions,
     rules,
 )
 
@@ -118,7 +119,7 @@ class Gate:
         if not defined and name not in EXACT and (floating or (eqn.outvars and name not in INTEGERS)):
             raise refuse(name, "it has no portable form", "", avals, eqn)
         if not floating:
-            return None
+            return partial(_lowered, integer_definitions[name]) if name in integer_definitions else None
         if floating - SINGLE - {DOUBLE} and defined:
             raise refuse(name, "numbers of this type have no portable form", "use float32 or bfloat16", avals, eqn)
         if HALF in floating and (name not in MOVING or name == "convert_element_type") and not options.has_float16():

@@ -26,6 +26,7 @@ DEFINITIONS = (
     "fourier",
     "sparse",
     "collectives",
+    "random",
 )
 """The files of operations/ that define primitives."""
 
@@ -36,6 +37,8 @@ definitions: dict[str, Definition] = {}
 """Functions of arrays and of a primitive's parameters, by its name."""
 complex_definitions: dict[str, Definition] = {}
 """Functions of complex arrays, likewise; the results of some are real."""
+integer_definitions: dict[str, Definition] = {}
+"""Functions of integers, likewise: they give what JAX's own rules give."""
 rules: dict[str, Rule] = {}
 """Lowering rules by the primitive's name; the first parameter lowers a definition, see gate.py."""
 guards: dict[str, Callable[..., str]] = {}
@@ -59,6 +62,16 @@ def define_complex(*names: str) -> Callable[[Definition], Definition]:
 
     def register(function: Definition) -> Definition:
         complex_definitions.update(dict.fromkeys(names, handed(function)))
+        return function
+
+    return register
+
+
+def define_integers(*names: str) -> Callable[[Definition], Definition]:
+    """Registers a function that computes exact primitives of integers, with fewer of XLA's operations."""
+
+    def register(function: Definition) -> Definition:
+        integer_definitions.update(dict.fromkeys(names, function))
         return function
 
     return register

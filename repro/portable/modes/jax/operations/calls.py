@@ -11,16 +11,18 @@ from jax import numpy as jnp
 
 from repro.portable import kernels
 from repro.portable.backends.jax import Backend
-from repro.portable.numbers.constants import BITS
 
 if kernels.available:
-    from repro.portable.kernels import grids, products
+    from repro.portable.kernels import grids, products, weights
     from repro.portable.kernels import jax as ffi
     from repro.portable.kernels import patches as of_images
+    from repro.portable.kernels import threefry as of_keys
     from repro.portable.kernels.patches import Windows as Windows
 
-LEAST_WORK = 2**12
-"""Multiplications, or numbers: of fewer, a call of a kernel takes longer than it saves."""
+LEAST_WORK, LEAST_SUMMED = 2**12, 2**6
+"""Multiplications, and numbers that are added: of fewer, a call of a kernel takes longer than it saves."""
+MOST_HELD = 2**4
+"""Results of a function that XLA is kept from computing again."""
 
 
 def multiplies(x: Array, rows: int, terms: int, columns: int) -> bool:
@@ -33,19 +35,30 @@ def multiplies(x: Array, rows: int, terms: int, columns: int) -> bool:
 def adds(x: Array, axes: Sequence[int]) -> bool:
     """True if sums of x along these axes are calls of kernels."""
     together = sorted(axes) == list(range(min(axes), max(axes) + 1))
-    return Backend.calls_kernels() and x.dtype == jnp.float32 and x.size >= LEAST_WORK and together
+    return Backend.calls_kernels() and x.dtype == jnp.float32 and x.size >= LEAST_SUMMED and together
 
 
-def product(a: Array, b: Array, unit: Array | float = 1.0) -> Array:
+def product(a: Array, b: Array, unit: Array | None = None) -> Array:
     """float32 [B, M, K] and [B, K, N] -> [B, M, N], rounded once: a grid for each row, and for each column.
 
-    Times a power of two for each matrix, [B, 1, 1], before they are rounded.
+    Times a power of two for each matrix, float32 [B, 1, 1], before they are rounded.
     """
     batch, rows, terms = a.shape
     q, p = quantized(a.reshape(batch * rows, terms), terms + terms % 2)
     w, s = panels(b)
-    units = (p.astype(jnp.float64).reshape(batch, rows, 1) * (unit * 2.0 ** (-2 * BITS))).reshape(-1, 1)
-    return _multiplied(q, w, units, s, (batch, rows, b.shape[-1]))
+    if unit is not None:
+        p = (p.reshape(batch, rows, 1) * unit).reshape(-1)
+    return _multiplied(q, w, (p, s), (batch, rows, b.shape[-1]))
+
+
+def of_one_form(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Factors, and a unit for each matrix, [B, 1, 1]: see repro.portable.definitions.products.of_one_form."""
+    batch, rows, terms = a.shape
+    columns = b.shape[-1]
+    shapes = (batch, rows, terms + 1), (batch, terms + 1, columns), (batch, 1, 1), (batch, terms)
+    made = weights.of_one_form(batch, rows, terms, columns)
+    x, y, unit, _ = ffi.call_all(made, [("float32", shape) for shape in shapes], a, b)
+    return x, y, unit
 
 
 def quantized(x: Array, width: int) -> tuple[Array, Array]:
@@ -83,15 +96,15 @@ def patches(q: Array, windows: "Windows", width: int) -> Array:
 
 def one_grid(q: Array, w: Array, units: Array, columns: int) -> Array:
     """Rows of int16 times panels, [K, N], times a power of two for each row, float64 [M, 1] -> float32 [M, N]."""
-    return _multiplied(q, w, units, None, (1, q.shape[0], columns))[0]
+    return _multiplied(q, w, (units,), (1, q.shape[0], columns))[0]
 
 
-def _multiplied(q: Array, w: Array, units: Array, scales: Array | None, shape: tuple[int, int, int]) -> Array:
+def _multiplied(q: Array, w: Array, scales: Sequence[Array], shape: tuple[int, int, int]) -> Array:
+    """Rows times panels, times powers of two for each row; or, where columns have some as well, times grids of both."""
     batch, rows, columns = shape
-    wide = columns + -columns % products.width()
-    finish = [units] if scales is None else [units, scales.astype(jnp.float64)]
-    given = products.Product(rows, q.shape[-1] // 2, wide, True, len(finish), batch, by_columns=scales is not None)
-    result = ffi.call(products.product(given), "float32", (batch, rows, wide), q, w, *finish)
+    wide, both = columns + -columns % products.width(), len(scales) == 2
+    given = products.Product(rows, q.shape[-1] // 2, wide, True, len(scales), batch, by_columns=both, on_grids=both)
+    result = ffi.call(products.product(given), "float32", (batch, rows, wide), q, w, *scales)
     return result[..., :columns]
 
 
@@ -99,5 +112,24 @@ def total(x: Array, axes: Sequence[int]) -> Array:
     """The exact sum of float32 along axes that follow one another, rounded once."""
     first, last = min(axes), max(axes) + 1
     before, after = x.shape[:first], x.shape[last:]
-    made = grids.sums(math.prod(before), math.prod(x.shape[first:last]), math.prod(after))
+    terms = math.prod(x.shape[first:last])
+    across = math.prod(before) if terms == 1 else 1  # sums of one term lie beside one another
+    made = grids.sums(math.prod(before) // across, terms, math.prod(after) * across)
     return ffi.call(made, "float32", (*before, *after), x)
+
+
+def threefry(key: Sequence[Array], counter: Sequence[Array], shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Both words of Threefry-2x32, uint32 of a shape; of both words of a key and of a counter, which broadcast to it."""
+    of_one_key = all(each.size == 1 for each in key)
+    spread = counter if of_one_key else (*key, *counter)
+    words = [jnp.broadcast_to(each, shape) for each in spread]
+    made = of_keys.threefry(math.prod(shape), of_one_key)
+    return ffi.call_all(made, [("uint32", shape)] * 2, *(key if of_one_key else ()), *words)
+
+
+def held(x: Array) -> Array:
+    """Hold a few numbers in memory, where kernels are called.
+
+    XLA would compute them again in each loop that reads them, as an optimizer's powers in the loop of each weight.
+    """
+    return ffi.materialized(x) if Backend.calls_kernels() and 0 < x.size <= MOST_HELD else x

@@ -10,6 +10,7 @@ from repro.portable.definitions import functions
 from repro.portable.definitions.functions import powers
 from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.modes.jax.dispatcher.registry import define
+from repro.portable.modes.jax.operations import calls
 
 NAMES = """
     exp exp2 expm1 log log1p rsqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
@@ -21,7 +22,7 @@ RENAMED = {"sigmoid": "logistic", "erfinv": "erf_inv", "i0e": "bessel_i0e", "i1e
 
 def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
     """A function of repro.portable.definitions of arrays of one type: of float64 in float64, of others in float32."""
-    return functions.rounded(function)(Backend, *arrays, **options)
+    return calls.held(functions.rounded(function)(Backend, *arrays, **options))
 
 
 def of_elements(function: Callable[..., Any]) -> Callable[..., Array]:

@@ -120,5 +120,5 @@ def of_any_form(a: Array, b: Array, slices: int) -> Array:
     """product(), where the first factor may be weights: see repro.portable.definitions.products.by_form."""
     a, b = of_one_type(a, b)
     if slices == 1 and calls.multiplies(a, a.shape[1], a.shape[2], b.shape[2]):
-        return calls.product(*products.of_one_form(Backend, a, b, products.are_weights(Backend, a)))
+        return calls.product(*calls.of_one_form(a, b))
     return products.by_form(Backend, a, b, slices)
