@@ -96,10 +96,10 @@ def rounded_sums(
     units.flat[1] = np.nan
     for finish in ([units], [units, plus]):
         sums = made(*given, tuple(in_rows(each.shape).broadcast() for each in finish)).sums
-        for case, kernel, operands, exact in sum_of_products(name, sums, *shapes):
+        for case, kernel, operands, [exact] in sum_of_products(name, sums, *shapes):
             expected = (exact.reshape(result) * units + (plus if len(finish) == 2 else 0)).astype(np.float32)
             expected[abs(expected) <= BELOW_TINY] = 0
-            yield f"{case}, {len(finish)}", kernel, [*operands, *finish], expected.reshape(exact.shape)
+            yield f"{case}, {len(finish)}", kernel, [*operands, *finish], [expected.reshape(exact.shape)]
 
 
 def result_sizes(how: Convolution) -> tuple[int, int]:

@@ -208,7 +208,7 @@ def _finished(
     if not finish:
         return total
     lanes = total.type.count
-    singles, doubles = ir.VectorType(F32, lanes), ir.VectorType(F64, lanes)
+    doubles = ir.VectorType(F64, lanes)
     units, *more = finish
     unit = build.load(build.gep(units, [row]))
     if given.on_grids:
