@@ -52,7 +52,8 @@ def of_one_form(batch: int, rows: int, terms: int, columns: int) -> Kernel:
 
 def _are_weights(build: ir.IRBuilder, a: ir.Value, rows: int, terms: int) -> ir.Value:
     """repro.portable.definitions.products.are_weights of a matrix: some rows have the sum 1, all others 0 or a NaN."""
-    some, every, total = (build.alloca(kind) for kind in (TRUE.type, TRUE.type, F64))
+    with build.goto_entry_block():  # elsewhere each turn of the loop would take more of the stack
+        some, every, total = (build.alloca(kind) for kind in (TRUE.type, TRUE.type, F64))
     build.store(FALSE, some)
     build.store(TRUE, every)
     with Loop(build, I64(0), I64(rows)) as row:
@@ -76,7 +77,8 @@ def _are_weights(build: ir.IRBuilder, a: ir.Value, rows: int, terms: int) -> ir.
 
 def _most(build: ir.IRBuilder, line: ir.Value, size: int) -> ir.Value:
     """The largest magnitude of a line, as bits of float32."""
-    most = build.alloca(I32)
+    with build.goto_entry_block():
+        most = build.alloca(I32)
     build.store(I32(0), most)
     with Loop(build, I64(0), I64(size)) as at:
         bits = build.and_(build.load(build.gep(build.bitcast(line, I32.as_pointer()), [at])), I32(MAGNITUDE))
