@@ -133,10 +133,10 @@ def int16() -> dict[str, Any] | None:
     """Kernels that sum one pair more than int32 has room for, and others that do not make small results 0."""
     if not kernels.paired():
         return None
-    from repro.portable.kernels import pairs, products
+    from repro.portable.kernels import contraction, pairs
 
     pair = mock.patch.object(pairs, "PAIRS", 16)
-    small = mock.patch.object(products, "BELOW_TINY", 0.0)
+    small = mock.patch.object(contraction, "BELOW_TINY", 0.0)
     with pair, small, listed(stop=True) as titles:
         return {"engine": self_check("int16"), "titles": list(titles.values())[-1], "said": said}
 
