@@ -184,6 +184,5 @@ def test_what_goes_round_operations_has_one_result() -> None:
     assert results["conversions"] == []
 
 
-@pytest.mark.slow
 def test_fit_has_one_result_eagerly() -> None:
     assert fitted("--eager")["hashes"] == fitted()["hashes"]
