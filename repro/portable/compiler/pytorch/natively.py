@@ -19,7 +19,7 @@ BLOCK = 2**14
 """Elements that are computed at once: what is made of them stays in a processor's caches."""
 ADDED = DispatchKeySet(DispatchKey.CPU)
 LEFT_OUT = DispatchKeySet(DispatchKey.BackendSelect)
-"""The key of a mode's kernels, and that of autograd: a definition has a gradient of its own."""
+"""The key of a mode's kernels."""
 
 
 class _Thread(threading.local):
