@@ -24,6 +24,7 @@ LONGEST = (
     "ports",
     "trainers/test_portable.py",
     "commands/test_verify_command.py",
+    "commands/test_verify_resuming.py",
     "test_pytest_plugin.py",
     "observe/test_keras.py",
 )

@@ -1,4 +1,4 @@
-"""The guard of a command. tasks/test_verify_command.py kills the starter of one."""
+"""The guard of a command. commands/test_verify_ends.py kills the starter of one."""
 
 import io
 import os
